@@ -1,0 +1,38 @@
+"""memcap: how much can a transformer memorise and recall, and what is the smallest one that does?
+
+This file is the face of the package: every public name, imported on first use, so that ``import memcap`` is fast and
+does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from memcap.version import __version__
+
+if TYPE_CHECKING:
+    from memcap.errors import MemcapError as MemcapError
+
+_HOMES = {
+    "MemcapError": "memcap.errors",
+}
+"""Public name -> module that defines it.  A value equal to ``memcap.<name>`` is a public submodule."""
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        from memcap.errors import nearest
+
+        raise AttributeError(f"module 'memcap' has no attribute {name!r}{nearest(name, _HOMES)}")
+    module = importlib.import_module(home)
+    value = module if home == f"memcap.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
