@@ -1,4 +1,4 @@
-"""The typer application, what all verbs share (``--json``, ``--quiet``, ``--debug``) and how errors are shown."""
+"""The command group, what all verbs share (``--json``, ``--quiet``, ``--debug``) and how errors are shown."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import importlib
 import json
 import math
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
 import click
-import typer
 from rich.console import Console
 
 from memcap.errors import MemcapError, nearest
@@ -21,10 +21,10 @@ out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 VERBS: dict[str, tuple[str, str]] = {}
-"""Verb -> (module in memcap.cli that defines ``app``, one-line help)."""
+"""Verb -> (module in memcap.cli that defines ``command``, one-line help)."""
 
 
-class Verbs(typer.core.TyperGroup):
+class Verbs(click.Group):
     """A group whose verbs are imported on use, with a hint for a misspelt verb."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -33,10 +33,7 @@ class Verbs(typer.core.TyperGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(VERBS[cmd_name][0])
-        command = typer.main.get_command(module.app)
-        command.name = cmd_name
-        command.short_help = VERBS[cmd_name][1]
+        command: click.Command = importlib.import_module(VERBS[cmd_name][0]).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,23 +44,13 @@ class Verbs(typer.core.TyperGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], VERBS)}; verbs: {', '.join(VERBS)}")
+            raise click.UsageError(f"no verb {args[0]!r}{nearest(args[0], VERBS)}; verbs: {', '.join(VERBS)}", ctx)
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-
-def _version(value: bool) -> None:
-    if value:
-        out.print(f"memcap {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-) -> None:
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="memcap %(version)s")
+def app() -> None:
     """How much can a transformer memorise and recall, and what is the smallest one that does?"""
 
 
@@ -90,12 +77,12 @@ def _interrupt(signum: int, frame: object) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code and never lets a user's mistake become a traceback."""
     arguments = list(arguments)
-    debug = "--debug" in arguments
+    debug = "--debug" in arguments  # accepted anywhere on the line
     arguments = [a for a in arguments if a != "--debug"]
-    as_json = "--json" in arguments
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        result = typer.main.get_command(app).main(args=arguments, prog_name="memcap", standalone_mode=False)
+        result = app.main(args=arguments, prog_name="memcap", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())
@@ -104,17 +91,16 @@ def main(arguments: Sequence[str]) -> int:
         message, code = error.format_message(), 2
         if isinstance(error, click.UsageError) and error.ctx is not None:
             message += f"\ntry: {error.ctx.command_path} --help"
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
         message, code = "interrupted; nothing half-written was left behind", 130
     except BrokenPipeError:
         return 1
-    except MemcapError as error:
+    except (MemcapError, OSError) as error:
         if debug:
             traceback.print_exc()
-        message, code = str(error), error.exit_code
-    if as_json:
+        message = str(error)
+        code = error.exit_code if isinstance(error, MemcapError) else 2
+    if "--json" in arguments:
         print_json({"error": message, "exit_code": code})
     err.print(f"memcap: {message}", markup=False)
     return code
