@@ -88,14 +88,14 @@ class Affine:
         if len(row) > 1 and bool(np.any((np.diff(row) == 0) & (np.diff(column) == 0))):
             raise ConfigurationError("the same matrix position is given twice")
         dense_bias = [0] * outputs
-        pairs = list(bias)  # type: ignore[arg-type]
+        pairs = list(bias)
         if pairs and isinstance(pairs[0], tuple):
-            for position, value in pairs:  # type: ignore[misc]
+            for position, value in pairs:
                 dense_bias[position] += int(value)
         elif pairs:
             if len(pairs) != outputs:
                 raise ConfigurationError(f"expected {outputs} biases, got {len(pairs)}")
-            dense_bias = [int(v) for v in pairs]  # type: ignore[call-overload]
+            dense_bias = [int(v) for v in pairs]
         return cls(outputs, inputs, row, column, integers(weight), integers(dense_bias))
 
     @property

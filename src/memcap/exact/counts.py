@@ -16,7 +16,7 @@ class ParameterCount:
         stored: numbers that must be saved to use it (here: all non-zero ones; nothing is regenerated from a seed).
         dense: entries of the materialised matrices (structured pair layers count two weights per output).
         bits: sum over non-zero entries of the width needed to write it, sign included.
-        by_part: part -> non-zero parameters (``embed``, ``token``, ``attention``, ``selector``, ``hash``, ..., ``read``).
+        by_part: part -> non-zero parameters (``embed``, ``token``, ``attention``, ``selector``, ``read``...).
     """
 
     nonzero: int

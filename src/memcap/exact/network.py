@@ -15,6 +15,7 @@ A memory of single integers (length 1) has no attention and `embed` reads the ke
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -79,6 +80,8 @@ class Network:
         read: channels -> 1 output.
         unit: the output is ``unit * label``.
         per_position: read at every position (sequence to sequence), else at the last one.
+        key_limbs: ``(shift, bits)`` when a single integer key enters as two limbs ``sel = key >> shift`` and
+            ``q = key mod 2^bits`` (float32, whose exact integers are too narrow for one), else None.
     """
 
     inputs: tuple[str, ...]
@@ -90,6 +93,7 @@ class Network:
     read: Affine
     unit: int = 1
     per_position: bool = False
+    key_limbs: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         width = len(self.channels)
@@ -104,7 +108,7 @@ class Network:
             sizes = [maps[0].inputs, *(m.outputs for m in maps)]
             if sizes[0] != width or sizes[-1] != width or len(maps) < 2:
                 raise ConfigurationError(f"stage {stage.name!r} does not map the {width} channels to themselves")
-            for before, after in zip(maps, maps[1:], strict=False):
+            for before, after in itertools.pairwise(maps):
                 if after.inputs != before.outputs:
                     raise ConfigurationError(
                         f"stage {stage.name!r}: {before.outputs} outputs meet {after.inputs} inputs"
