@@ -13,9 +13,11 @@ from memcap.version import __version__
 
 if TYPE_CHECKING:
     from memcap.errors import MemcapError as MemcapError
+    from memcap.retrieval.task import RetrievalTask as RetrievalTask
 
 _HOMES = {
     "MemcapError": "memcap.errors",
+    "RetrievalTask": "memcap.retrieval.task",
 }
 """Public name -> module that defines it.  A value equal to ``memcap.<name>`` is a public submodule."""
 
