@@ -1,0 +1,119 @@
+"""Choosing token values for a data set: the smallest front whose sums tell every item apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memcap.construct.distinguishing import distinct_values, distinguishing_tokens
+from memcap.construct.sequence_network import keys_of
+from memcap.construct.token_values import TokenFront, bit_hash, fold_hash, value_table
+from memcap.errors import ConfigurationError, HashUnlucky, PrecisionError, nearest
+
+KINDS = ("hash", "distinguishing")
+
+# (warm-up rounds, terms), smallest first, each tried this many times before the next.
+_SIZES = ((3, 5), (5, 5), (5, 7), (8, 10), (10, 14))
+_TRIES = 4
+
+
+def padded_length(length: int) -> int:
+    """The next power of two: softmax over that many equal scores averages integers exactly."""
+    return 1 << max(length - 1, 0).bit_length()
+
+
+def symbols_of(tokens: NDArray[np.int64], length: int, pad: int, *, ordered: bool) -> NDArray[np.int64]:
+    """Symbol numbers, padded to ``length``: the token, or ``token * length + position`` when order matters."""
+    rows, given = tokens.shape
+    padded = np.full((rows, length), pad, dtype=np.int64)
+    padded[:, :given] = tokens
+    if not ordered or length == 1:
+        return padded
+    return padded * length + np.arange(length, dtype=np.int64)
+
+
+def _distinct(keys: NDArray[np.int64], items: int) -> bool:
+    """Whether the (limb) keys take exactly ``items`` values."""
+    flat = keys.reshape(-1, keys.shape[-1])
+    joined = flat[:, 0] if flat.shape[1] == 1 else (flat[:, 0] << 24) | flat[:, 1]
+    return len(np.unique(joined)) == items
+
+
+def choose_front(
+    symbols: NDArray[np.int64],
+    *,
+    alphabet: int,
+    items: int,
+    ordered: bool,
+    per_position: bool,
+    weights: str,
+    kind: str = "hash",
+    seed: int = 0,
+) -> tuple[TokenFront, NDArray[np.int64]]:
+    """A front whose summed values are distinct on all items, and the keys it gives.
+
+    Args:
+        symbols: (rows, length) symbol numbers, padding included.
+        alphabet: number of symbols.
+        items: distinct items: rows, or distinct (row, symbol) pairs per position.
+        weights: ``float32`` takes the two-limb bit hash, everything else the fold hash.
+        kind: ``hash`` or ``distinguishing`` (a table over distinguishing tokens).
+
+    Returns:
+        The front and keys as `keys_of` gives them.
+
+    Raises:
+        HashUnlucky: if no try gives distinct sums.
+        PrecisionError: if the symbols are too many for the number format.
+    """
+    if kind not in KINDS:
+        raise ConfigurationError(f"token_values must be one of {', '.join(KINDS)}, got {kind!r}{nearest(kind, KINDS)}")
+    length = symbols.shape[1]
+    if kind == "distinguishing":
+        if weights == "float32" or per_position:
+            raise ConfigurationError(
+                "token_values='distinguishing' writes one wide key per sequence; use float64, int64 or exact weights "
+                "and one label per sequence, or token_values='hash'"
+            )
+        chosen = distinguishing_tokens(symbols, alphabet)
+        front = value_table(alphabet, length, ordered, chosen, distinct_values(symbols, chosen, alphabet, seed))
+        return front, keys_of(front.table, symbols, per_position=False)
+    for attempt, front in enumerate(_candidates(alphabet, items, length, ordered, per_position, weights, seed)):
+        keys = keys_of(front.table, symbols, per_position=per_position)
+        if _distinct(keys, items):
+            front.structure["tries"] = attempt + 1
+            return front, keys
+    raise HashUnlucky(
+        f"no token hash gave {items} distinct sums (seed {seed}); try another seed, or token_values='distinguishing'"
+    )
+
+
+def _candidates(
+    alphabet: int, items: int, length: int, ordered: bool, per_position: bool, weights: str, seed: int
+) -> Iterator[TokenFront]:
+    """Candidate fronts, made one at a time, smallest first."""
+    if weights == "float32":
+        spare = (length * (4 if per_position else 1) - 1).bit_length()
+        limbs = (22 - spare, 20 - spare)
+        if sum(limbs) + 2 < 2 * math.log2(max(items, 2)):
+            raise PrecisionError(
+                f"{items} sequences of length {length} need wider keys than two float32 limbs hold; "
+                "use weights='float64'"
+            )
+        for attempt in range(4 * _TRIES):
+            yield bit_hash(alphabet, length, ordered, limb_bits=limbs, seed=seed, attempt=attempt)
+        return
+    for warm_up, terms in _SIZES:
+        for attempt in range(_TRIES):
+            try:
+                front = fold_hash(
+                    alphabet, items, length, ordered, warm_up=warm_up, terms=terms, seed=seed, attempt=attempt
+                )
+            except PrecisionError:
+                if (warm_up, terms) == _SIZES[0]:
+                    raise
+                return
+            yield front
