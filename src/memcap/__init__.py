@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 from memcap.version import __version__
 
 if TYPE_CHECKING:
+    from memcap.data.readers import read_sequences as read_sequences
+    from memcap.data.sequences import SequenceData as SequenceData
     from memcap.errors import MemcapError as MemcapError
     from memcap.retrieval.task import RetrievalTask as RetrievalTask
 
 _HOMES = {
+    "SequenceData": "memcap.data.sequences",
+    "read_sequences": "memcap.data.readers",
     "MemcapError": "memcap.errors",
     "RetrievalTask": "memcap.retrieval.task",
 }
