@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from memcap.data.readers import read_sequences as read_sequences
     from memcap.data.sequences import SequenceData as SequenceData
     from memcap.errors import MemcapError as MemcapError
+    from memcap.retrieval.run import Run as Run
+    from memcap.retrieval.simulate import simulate as simulate
+    from memcap.retrieval.step_sizes import StepSizes as StepSizes
     from memcap.retrieval.task import RetrievalTask as RetrievalTask
 
 _HOMES = {
@@ -22,6 +25,9 @@ _HOMES = {
     "read_sequences": "memcap.data.readers",
     "MemcapError": "memcap.errors",
     "RetrievalTask": "memcap.retrieval.task",
+    "Run": "memcap.retrieval.run",
+    "StepSizes": "memcap.retrieval.step_sizes",
+    "simulate": "memcap.retrieval.simulate",
 }
 """Public name -> module that defines it.  A value equal to ``memcap.<name>`` is a public submodule."""
 

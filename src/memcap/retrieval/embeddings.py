@@ -1,0 +1,104 @@
+"""The frozen numbers of a task: embeddings, trigger, permutation and MLP, drawn on the CPU so that all devices agree.
+
+Rows are vectors: ``tokens[t]`` is column t of the paper's Z_in.  Each purpose has its own stream, so that triggers can
+be redrawn while the embeddings stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from memcap.random import stream
+from memcap.retrieval.streams import draw
+from memcap.retrieval.task import RetrievalTask
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Frozen numbers, all float64.
+
+    Attributes:
+        tokens: (V, d) z_in of every token.
+        labels: (V, d) z_out of every label.
+        trigger: (d,) added to the key of the informative position.
+        end: (d,) z_EOS, the query.
+        permutation: (V,) the label π(t) of token t.
+        mlp: (m, d) frozen first layer, or None.
+    """
+
+    tokens: Float[np.ndarray, "vocabulary dimension"]
+    labels: Float[np.ndarray, "vocabulary dimension"]
+    trigger: Float[np.ndarray, " dimension"]
+    end: Float[np.ndarray, " dimension"]
+    permutation: Int[np.ndarray, " vocabulary"]
+    mlp: Float[np.ndarray, "width dimension"] | None
+
+    def with_trigger(self, trigger: Float[np.ndarray, " dimension"]) -> Embeddings:
+        """The same embeddings with another trigger."""
+        return replace(self, trigger=trigger)
+
+
+def draw_embeddings(task: RetrievalTask, seed: int | None = None) -> Embeddings:
+    """The frozen numbers of ``task``; ``seed`` is the task's own when None.
+
+    ``gaussian``: entries N(0, 1/d). ``sphere``: uniform unit vectors. ``orthogonal``: orthonormal rows (a Haar frame),
+    the trigger a unit vector orthogonal to the tokens.  MLP entries are N(0, 1).
+    """
+    seed = task.seed if seed is None else seed
+    shape = (task.vocabulary, task.dimension)
+    tokens = _rows(stream(seed, "retrieval:embeddings", 0), shape, task.embeddings)
+    labels = _rows(stream(seed, "retrieval:embeddings", 1), shape, task.embeddings)
+    mlp = stream(seed, "retrieval:mlp").standard_normal((task.width, task.dimension)) if task.width else None
+    return Embeddings(
+        tokens=tokens,
+        labels=labels,
+        trigger=draw_trigger(task, tokens, seed),
+        end=_rows(stream(seed, "retrieval:end"), (1, task.dimension), task.embeddings)[0],
+        permutation=stream(seed, "retrieval:permutation").permutation(task.vocabulary).astype(np.int64),
+        mlp=mlp,
+    )
+
+
+def draw_trigger(
+    task: RetrievalTask, tokens: Float[np.ndarray, "vocabulary dimension"], seed: int, index: int = 0
+) -> Float[np.ndarray, " dimension"]:
+    """Trigger number ``index`` of a seed; orthogonal to ``tokens`` when the task's embeddings are orthogonal."""
+    trigger = stream(seed, "retrieval:trigger", index).standard_normal(task.dimension) / math.sqrt(task.dimension)
+    if task.embeddings == "orthogonal":
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            trigger = trigger - tokens.T @ (tokens @ trigger)
+    return trigger if task.embeddings == "gaussian" else trigger / np.linalg.norm(trigger)
+
+
+def data_hash(task: RetrievalTask, embeddings: Embeddings, seed: int, rows: int = 256) -> str:
+    """SHA-256 of what a run reads: every frozen number, and the first and last ``rows`` sequences of both streams.
+
+    Sequences are pure functions of (seed, purpose, sample), so a few of them pin the stream.
+    """
+    digest = hashlib.sha256(task.identity.encode())
+    for part in (embeddings.tokens, embeddings.labels, embeddings.trigger, embeddings.end, embeddings.permutation):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    if embeddings.mlp is not None:
+        digest.update(np.ascontiguousarray(embeddings.mlp).tobytes())
+    last = max(0, task.samples - rows)
+    for purpose, start, stop in (
+        ("training", 0, min(rows, task.samples)),
+        ("training", last, task.samples),
+        ("test", 0, rows),
+    ):
+        sequences = draw(task, embeddings.permutation, purpose, start, stop, seed=seed)
+        digest.update(sequences.tokens.tobytes() + sequences.position.tobytes() + sequences.labels.tobytes())
+    return digest.hexdigest()
+
+
+def _rows(generator: np.random.Generator, shape: tuple[int, int], kind: str) -> np.ndarray:
+    if kind == "orthogonal":
+        q, r = np.linalg.qr(generator.standard_normal((shape[1], shape[0])))
+        return np.ascontiguousarray((q * np.sign(np.diag(r))).T)
+    rows = generator.standard_normal(shape) / math.sqrt(shape[1])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if kind == "sphere" else rows

@@ -1,0 +1,152 @@
+"""What a trained state recalls: fresh sequences and clean token queries, strictly (an exact tie is not recalled).
+
+A logit margin below 2⁻⁴⁰ of the largest logit is a tie (``learned.TIE``), so that rounding cannot turn one into an
+answer.  Where the informative position does not have the strictly largest score, hard attention reads the first other
+position that does: a tie counts against the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from memcap.random import stream
+from memcap.retrieval.closed_form import Step, make_step
+from memcap.retrieval.embeddings import Embeddings
+from memcap.retrieval.learned import TIE, Learned, score_ranks
+from memcap.retrieval.ordered import one_torch_thread
+from memcap.retrieval.streams import Source
+from memcap.retrieval.task import RetrievalTask
+from memcap.retrieval.token_kernels import materialise
+
+BLOCK = 1024
+ALL_TOKENS = 2**14
+"""Up to this vocabulary every token is queried clean; above it, this many drawn at random."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Per test item; n sequences and q clean queries.
+
+    Attributes:
+        recalled, margin: (n,) of fresh sequences; the margin is the right logit minus the best other.
+        informative: (n,) the token that was asked for.
+        attended: (n,) whether the informative position has the strictly largest score.
+        mass: (n,) attention on the informative position.
+        clean_tokens, clean_recalled, clean_margin: (q,) of clean queries.
+        clean_correct: (q,) right logits; ``clean_other_mean`` and ``clean_other_variance`` pool all other logits.
+    """
+
+    recalled: Bool[np.ndarray, " n"]
+    margin: Float[np.ndarray, " n"]
+    informative: Int[np.ndarray, " n"]
+    attended: Bool[np.ndarray, " n"]
+    mass: Float[np.ndarray, " n"]
+    clean_tokens: Int[np.ndarray, " q"]
+    clean_recalled: Bool[np.ndarray, " q"]
+    clean_margin: Float[np.ndarray, " q"]
+    clean_correct: Float[np.ndarray, " q"]
+    clean_other_mean: float
+    clean_other_variance: float
+
+
+def strict_margin(
+    logits: Float[Tensor, "n vocabulary"], answers: Int[Tensor, " n"]
+) -> tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]:
+    """Right logit minus the best other one, and whether it is positive beyond a tie."""
+    right = logits.gather(1, answers[:, None])[:, 0]
+    others = logits.scatter(1, answers[:, None], -math.inf)
+    margin = right - others.max(dim=1).values
+    return margin, margin > TIE * logits.abs().max(dim=1).values
+
+
+def evaluate(
+    task: RetrievalTask, embeddings: Embeddings, learned: Learned, test: Source, *, seed: int, device: str = "cpu"
+) -> Answers:
+    """Query ``learned`` with every sequence of ``test`` and with clean tokens."""
+    step = make_step(task, embeddings, device)
+    readout = torch.as_tensor(learned.readout, dtype=torch.float64, device=device)
+    permutation = torch.as_tensor(embeddings.permutation, device=device)
+
+    def logits(hidden: Tensor) -> Tensor:
+        return step.features(hidden) @ readout.T @ step.labels.T
+
+    with one_torch_thread(), torch.no_grad():
+        clean = _clean(task, step, permutation, logits, seed)
+        parts = []
+        reader = _reader(task, learned, step)
+        for start in range(0, test.count, BLOCK):
+            tokens, _ = materialise(test, start, min(start + BLOCK, test.count))
+            hidden, attended, mass = reader(tokens)
+            informative = torch.as_tensor(tokens[:, 0], device=device)
+            margin, recalled = strict_margin(logits(hidden), permutation[informative])
+            parts.append((recalled.cpu().numpy(), margin.cpu().numpy(), tokens[:, 0], attended, mass))
+    fresh: list[np.ndarray] = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return Answers(fresh[0], fresh[1], fresh[2], fresh[3], fresh[4], *clean)
+
+
+def _clean(
+    task: RetrievalTask, step: Step, permutation: Tensor, logits: Callable[[Tensor], Tensor], seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
+    tokens = np.arange(task.vocabulary)
+    if task.vocabulary > ALL_TOKENS:
+        tokens = np.sort(stream(seed, "retrieval:clean").choice(task.vocabulary, ALL_TOKENS, replace=False))
+    recalled, margins, correct, total, squares = [], [], [], 0.0, 0.0
+    for start in range(0, len(tokens), BLOCK):
+        rows = torch.as_tensor(tokens[start : start + BLOCK], device=step.tokens.device)
+        values, answers = logits(step.tokens[rows]), permutation[rows]
+        margin, good = strict_margin(values, answers)
+        right = values.gather(1, answers[:, None])[:, 0]
+        total += float(values.sum() - right.sum())
+        squares += float((values**2).sum() - (right**2).sum())
+        recalled.append(good.cpu().numpy())
+        margins.append(margin.cpu().numpy())
+        correct.append(right.cpu().numpy())
+    others = len(tokens) * (task.vocabulary - 1)
+    mean = total / others
+    flat = [np.concatenate(part) for part in (recalled, margins, correct)]
+    return tokens.astype(np.int64), flat[0], flat[1], flat[2], mean, max(0.0, squares / others - mean**2)
+
+
+def _reader(
+    task: RetrievalTask, learned: Learned, step: Step
+) -> Callable[[np.ndarray], tuple[Tensor, np.ndarray, np.ndarray]]:
+    """Tokens (n, L) in canonical order -> hidden states, whether attention succeeds, mass on the informative one."""
+    rank, rank_marked = score_ranks(learned.token_scores, learned.trigger_score)
+    hard = learned.reading == "trained" and math.isinf(learned.scale)
+
+    def read(tokens: np.ndarray) -> tuple[Tensor, np.ndarray, np.ndarray]:
+        n, length = tokens.shape
+        weights = np.zeros((n, length))
+        attended = np.ones(n, bool)
+        if learned.reading == "oracle" or length == 1:
+            weights[:, 0] = 1
+            mass = weights[:, 0]
+        elif learned.reading == "uniform":
+            weights[:] = 1 / length
+            mass, attended = weights[:, 0], ~attended
+        else:
+            own, others = rank_marked[tokens[:, 0]], rank[tokens[:, 1:]]
+            attended = own > others.max(axis=1)
+            if hard:
+                winner = np.where(attended, 0, 1 + others.argmax(axis=1))
+                weights[np.arange(n), winner] = 1
+                tied = (others == own[:, None]).sum(axis=1)
+                mass = np.where(others.max(axis=1) > own, 0.0, 1 / (1 + tied))
+            else:
+                scores = learned.scale * learned.token_scores[tokens]
+                scores[:, 0] += learned.scale * learned.trigger_score
+                weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+                weights /= weights.sum(axis=1, keepdims=True)
+                mass = weights[:, 0]
+        device = step.tokens.device
+        hidden = step.weighted_state(torch.as_tensor(tokens, device=device), torch.as_tensor(weights, device=device))
+        return hidden, attended, mass
+
+    return read
