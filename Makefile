@@ -17,7 +17,9 @@ $(VENV)/.ready: requirements/cpu.txt pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/manual.py --out build/manual.memory
+	$(BIN)/python examples/manual_text.py build/manual.txt
+	$(BIN)/memcap build build/manual.txt --window 16 --on-conflict drop --out build/manual.memory --force
+	$(BIN)/memcap check build/manual.memory build/manual.txt
 
 test: setup
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
