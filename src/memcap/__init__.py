@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from memcap.data.readers import read_sequences as read_sequences
     from memcap.data.sequences import SequenceData as SequenceData
     from memcap.errors import MemcapError as MemcapError
+    from memcap.retrieval.critical import critical as critical
+    from memcap.retrieval.critical import scaling as scaling
+    from memcap.retrieval.prediction import Prediction as Prediction
+    from memcap.retrieval.prediction import predict as predict
     from memcap.retrieval.run import Run as Run
     from memcap.retrieval.simulate import simulate as simulate
     from memcap.retrieval.step_sizes import StepSizes as StepSizes
@@ -26,6 +30,10 @@ _HOMES = {
     "MemcapError": "memcap.errors",
     "RetrievalTask": "memcap.retrieval.task",
     "Run": "memcap.retrieval.run",
+    "Prediction": "memcap.retrieval.prediction",
+    "predict": "memcap.retrieval.prediction",
+    "critical": "memcap.retrieval.critical",
+    "scaling": "memcap.retrieval.critical",
     "StepSizes": "memcap.retrieval.step_sizes",
     "simulate": "memcap.retrieval.simulate",
 }

@@ -1,0 +1,94 @@
+"""From the variance budget to attention success: the law of one run's gap, and success given that gap.
+
+A run enters only through its standardised gap z = τ/s (trigger score over the spread of token scores), so run-level
+randomness is one weighted list of gaps; ``success`` averages over the tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr
+
+from memcap.retrieval import quadrature
+from memcap.retrieval.budget import AttentionBudget
+
+TOKEN_NODES = 41
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The law of the standardised gap over runs.
+
+    Attributes:
+        values: z = τ/s, one a quadrature node.
+        weights: probabilities, sum 1.
+    """
+
+    values: Float[np.ndarray, " runs"]
+    weights: Float[np.ndarray, " runs"]
+
+
+def gaps(budget: AttentionBudget, dimension: int, fixed_norm: bool = False) -> Gaps:
+    """The law over runs of the trigger's score over the spread of token scores.
+
+    Args:
+        budget: of the attention step.
+        dimension: d.
+        fixed_norm: embeddings of norm 1 (``sphere``) instead of Gaussian ones.
+
+    Source: derived here: docs/theory/retrieval.md, "Attention success".
+    """
+    if budget.orthogonal or fixed_norm:
+        norm, norm_weight = np.ones(1), np.ones(1)
+    else:
+        norm, norm_weight = quadrature.chi_square_ratio(dimension, 5)
+    if budget.mean_energy_variance > 0 and budget.run_variance > 0:
+        energy, energy_weight = quadrature.log_normal(budget.mean_energy, budget.mean_energy_variance, 7)
+    else:
+        energy, energy_weight = np.full(1, budget.mean_energy), np.ones(1)
+    x, x_weight = quadrature.normal(9)
+    r, e, g = norm[:, None, None], energy[None, :, None], x[None, None, :]
+    token = budget.token_variance + budget.run_variance * e
+    if budget.orthogonal:
+        spread = token + 0 * r
+        trigger_variance = budget.drive_variance + 0 * r
+    else:
+        spread = token + (budget.drive**2 + budget.drive_variance) * r / dimension
+        trigger_variance = budget.drive_variance * r * r + token * r
+    trigger = budget.drive * r + np.sqrt(trigger_variance) * g
+    weight = norm_weight[:, None, None] * energy_weight[None, :, None] * x_weight[None, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(spread + 0 * trigger > 0, trigger / np.sqrt(spread), np.sign(trigger) * np.inf)
+    return Gaps(np.nan_to_num(values.ravel(), nan=0.0, posinf=1e6, neginf=-1e6), weight.ravel())
+
+
+def beats(z: Float[np.ndarray, "*shape"], vocabulary: int, length: int) -> Float[np.ndarray, "*shape"]:
+    """Chance that the informative score z beats L - 1 draws from V standard normal token scores.
+
+    A token is drawn by none of the other positions with probability (1 - 1/V)^(L-1); the informative token itself
+    cannot beat its own score plus the trigger.
+    """
+    absent = np.exp((length - 1) * np.log1p(-1.0 / vocabulary))
+    below = ndtr(z)
+    return np.asarray(np.exp((vocabulary - 1) * np.log(np.maximum(below + (1 - below) * absent, 1e-300))))
+
+
+def success_given(
+    z: Float[np.ndarray, " runs"], own: Float[np.ndarray, " tokens"], vocabulary: int, length: int
+) -> Float[np.ndarray, "runs tokens"]:
+    """Attention success for each run gap ``z`` and own token score ``own`` (standardised).
+
+    With a negative trigger score a second copy of the informative token beats the informative one.
+    """
+    absent = np.exp((length - 1) * np.log1p(-1.0 / vocabulary))
+    chance = beats(z[:, None] + own[None, :], vocabulary, length)
+    return chance * np.where(z > 0, 1.0, absent)[:, None]
+
+
+def success(law: Gaps, vocabulary: int, length: int) -> Float[np.ndarray, " runs"]:
+    """Attention success of each run in ``law``, averaged over tokens; its mean is ``law.weights @ success(...)``."""
+    own, weight = quadrature.normal(TOKEN_NODES)
+    return np.asarray(success_given(law.values, own, vocabulary, length) @ weight)

@@ -1,0 +1,41 @@
+"""Where the retrieval theory is known to err, said in words for the task at hand."""
+
+from __future__ import annotations
+
+from memcap.retrieval.end_to_end_theory import Outcome
+from memcap.retrieval.task import RetrievalTask
+
+
+def warnings_for(task: RetrievalTask, result: Outcome, regime: str) -> tuple[str, ...]:
+    """The known errors that apply to ``task``; empty inside the range where the theory was checked."""
+    found = []
+    transition = 0.02 < result.attention_success < 0.98
+    if task.width and task.attention in ("hard", "soft"):
+        if task.activation in ("relu", "gelu"):
+            found.append(
+                "MLP attention step with an activation of non-zero mean: critical N is off by up to a third, and its "
+                "slopes in length and vocabulary are too steep and too flat"
+            )
+        elif transition:
+            found.append("MLP attention step: critical N is off by up to a third")
+    if task.width and task.activation in ("he2", "h2"):
+        found.append("even activation: recall of the value step is predicted up to 0.05 too high")
+    if regime == "mean bias" and transition:
+        found.append("mean bias is one number per run: single runs scatter (see recall_spread)")
+    if task.embeddings == "orthogonal" and task.data == "empirical" and transition:
+        found.append(
+            "orthonormal embeddings at few samples a fact: counts of 1-4 are not Gaussian, success is overstated"
+        )
+    if task.embeddings == "gaussian" and task.dimension >= task.vocabulary and task.samples < 8 * task.vocabulary:
+        found.append(
+            "dimension >= vocabulary at few samples a fact: discrete counts matter and are treated as Gaussian"
+        )
+    if task.dimension < 8 or task.vocabulary < 16:
+        found.append("dimension < 8 or vocabulary < 16: Gaussian limits are rough here")
+    if task.attention == "soft":
+        found.append("soft attention is predicted as hard attention; exact only for a sharp softmax (kappa >= 3)")
+    if task.attention == "uniform" and task.length > 1:
+        found.append("recall of fresh sequences under uniform attention is an estimate (about 1/length at best)")
+    if task.label_noise and task.attention in ("hard", "soft"):
+        found.append("label noise: independent errors of two samples are kept, their products are not")
+    return tuple(found)

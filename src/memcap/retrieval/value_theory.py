@@ -1,0 +1,182 @@
+"""The read-out: chance that the right label's logit is the largest, given how strongly each fact was stored.
+
+One routine serves all cases (perfect attention, wrong attention, MLP, first step alone): it takes the law of the right
+row's correlation and of a competitor's, and integrates the geometry of Gaussian output embeddings exactly in law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr
+
+from memcap.retrieval import quadrature
+
+COMPETITOR_NODES = 4
+Norms = str  # "gaussian" | "sphere" | "orthogonal", as in RetrievalTask.embeddings
+
+
+@dataclass(frozen=True)
+class Query:
+    """How a clean token query overlaps with stored keys; one entry a quadrature node (norm, finite width).
+
+    Attributes:
+        weights: of the nodes, sum 1.
+        own: K_d, overlap with the same token's key.
+        cross: K_v, variance of the overlap with another token's key.
+        constant: K_c, the part of every overlap that does not depend on the key's token.
+    """
+
+    weights: Float[np.ndarray, " q"]
+    own: Float[np.ndarray, " q"]
+    cross: Float[np.ndarray, " q"]
+    constant: Float[np.ndarray, " q"]
+
+
+@dataclass(frozen=True)
+class Competitor:
+    """A competitor's correlation: a mixture of Gaussians, components along the last axis.
+
+    Attributes:
+        weights: of the components, sum 1.
+        means: broadcastable against (nodes, components).
+        variances: the same.
+    """
+
+    weights: Float[np.ndarray, " c"]
+    means: Float[np.ndarray, "..."]
+    variances: Float[np.ndarray, "..."]
+
+
+def attention_only_query(dimension: int, norms: Norms = "gaussian", trigger: str = "none") -> Query:
+    """The query law without an MLP: K_d = ρ, K_v = ρ/d, ρ = |z_t|².
+
+    Args:
+        dimension: d.
+        norms: law of the embeddings.
+        trigger: ``none``; ``stored`` if only the stored values carry the trigger (a clean query: its overlap with the
+            trigger is a constant of variance ρ/d); ``both`` if the query carries it too (constant overlap 1).
+    """
+    if norms == "gaussian":
+        rho, weights = quadrature.chi_square_ratio(dimension, 3)
+    else:
+        rho, weights = np.ones(1), np.ones(1)
+    cross = np.zeros_like(rho) if norms == "orthogonal" else rho / dimension
+    if trigger == "both":
+        return Query(weights, rho, cross + (0.0 if norms == "orthogonal" else 1.0 / dimension), np.ones_like(rho))
+    return Query(weights, rho, cross, np.sqrt(cross) if trigger == "stored" else np.zeros_like(rho))
+
+
+def readout(
+    right: Float[np.ndarray, " nodes"],
+    energy: Float[np.ndarray, " nodes"],
+    competitor: Competitor,
+    vocabulary: int,
+    dimension: int,
+    norms: Norms = "gaussian",
+) -> Float[np.ndarray, " nodes"]:
+    """Chance that the right label wins, for each node.
+
+    Args:
+        right: Q, the right row's correlation with the query.
+        energy: v_q, mean square of all other rows' correlations.
+        competitor: law of one competitor's correlation.
+        vocabulary: V.
+        dimension: d of the Gaussian output embeddings.
+        norms: law of the output embeddings: ``gaussian``, ``sphere`` (norm 1) or ``orthogonal`` (a label's logit is
+            then its own row's correlation and nothing else).
+
+    Source: derived here: docs/theory/retrieval.md, "The read-out".
+    """
+    if norms == "orthogonal":
+        shares = np.zeros(len(right))
+        for k, share in enumerate(competitor.weights):
+            deviation = np.sqrt(np.maximum(np.broadcast_to(competitor.variances, (len(right), k + 1))[:, k], 1e-300))
+            shares += share * ndtr((right - np.broadcast_to(competitor.means, (len(right), k + 1))[:, k]) / deviation)
+        return np.asarray(np.exp((vocabulary - 1) * np.log(np.maximum(shares, 1e-300))))
+    if norms == "sphere":
+        rho_o, rho_weight = np.ones(1), np.ones(1)
+        bulk, bulk_weight = np.ones(1), np.ones(1)
+    else:
+        rho_o, rho_weight = quadrature.chi_square_ratio(dimension, 3)
+        bulk, bulk_weight = quadrature.chi_square_ratio(dimension, 2)
+    u, u_weight = quadrature.cosine(dimension, 5)
+    q = right[:, None, None, None]
+    v = vocabulary * energy[:, None, None, None]
+    ro, w, cos = rho_o[None, :, None, None], bulk[None, None, :, None], u[None, None, None, :]
+    cross = np.sqrt(ro * v * w) * cos
+    length_square = np.maximum(q * q * ro + v * w + 2 * q * cross, 0.0)
+    logit = q * ro + cross
+    kappa = w + q * cross / np.maximum(v, 1e-300)
+    weight = rho_weight[:, None, None] * bulk_weight[None, :, None] * u_weight[None, None, :]
+    means = np.broadcast_to(competitor.means, (len(right), len(competitor.weights)))
+    variances = np.broadcast_to(competitor.variances, (len(right), len(competitor.weights)))
+    below = np.zeros_like(logit)
+    for k, share in enumerate(competitor.weights):
+        mean = means[:, k, None, None, None]
+        variance = variances[:, k, None, None, None]
+        scale = np.sqrt(np.maximum(kappa * kappa * variance + length_square / dimension, 1e-300))
+        below += share * ndtr((logit - kappa * mean) / scale)
+    wins = np.exp((vocabulary - 1) * np.log(np.maximum(below, 1e-300)))
+    return np.asarray(np.einsum("nabc,abc->n", wins, weight))
+
+
+def clean_recall(
+    query: Query,
+    counts: quadrature.Rule,
+    samples: float,
+    vocabulary: int,
+    dimension: int,
+    *,
+    amplitude: Float[np.ndarray, " k"],
+    strength_square: Float[np.ndarray, " k"],
+    wrong_own: Float[np.ndarray, " k"],
+    wrong_cross: Float[np.ndarray, " k"],
+    norms: Norms = "gaussian",
+) -> Float[np.ndarray, " k"]:
+    """Expected recall of a clean token query after the value step, for k settings of the attention before it.
+
+    Args:
+        query: overlaps of the query.
+        counts: rule for a fact's count n; for the population one node at ``samples``/V.
+        samples: N; only ratios n/N enter, so any positive number for the population.
+        vocabulary: V.
+        dimension: d.
+        amplitude: A, chance that attention succeeds on the queried fact.
+        strength_square: E s², mean square strength n A / N of a fact.
+        wrong_own: w, so that wrong attention on this very token adds variance w·K_d² to each row.
+        wrong_cross: the same for other tokens: adds variance w·K_v.
+        norms: law of the embeddings, as in ``readout``.
+
+    Source: derived here: docs/theory/retrieval.md, "The value step".
+    """
+    n, n_weight = counts
+    column = np.s_[:, None, None, None]
+    own, cross, constant = (t[None, :, None, None] for t in (query.own, query.cross, query.constant))
+    noise = wrong_own[column] * own**2 + wrong_cross[column] * cross
+    mean_square = float(n_weight @ n**2) / samples**2
+    # a constant overlap turns label imbalance into noise: Var(n/N) per label
+    imbalance = max(mean_square - float(n_weight @ n) ** 2 / samples**2, 0.0)
+    noise = noise + constant**2 * imbalance
+    x, x_weight = quadrature.normal(4 if noise.max() > 0 else 1)
+    shape = (len(amplitude), len(query.weights), len(n), len(x))
+    right = amplitude[column] * n[None, None, :, None] / samples * own + np.sqrt(noise) * x[None, None, None, :]
+    energy = strength_square[column] * cross + noise
+    weight = query.weights[None, :, None, None] * n_weight[None, None, :, None] * x_weight[None, None, None, :]
+    other, other_weight = quadrature.merge(
+        n, n_weight, COMPETITOR_NODES
+    )  # the competitor's own count: a smooth mixture
+    relative = (other / samples) ** 2 / mean_square
+    stored = np.broadcast_to((strength_square[column] * cross)[..., None] * relative, (*shape, len(other)))
+    variances = stored + np.broadcast_to(noise[..., None], (*shape, len(other)))
+    wins = readout(
+        np.broadcast_to(right, shape).reshape(-1),
+        np.broadcast_to(energy, shape).reshape(-1),
+        Competitor(other_weight, np.zeros((1, len(other))), variances.reshape(-1, len(other))),
+        vocabulary,
+        dimension,
+        norms,
+    ).reshape(shape)
+    return np.asarray(np.einsum("kqnx,kqnx->k", wins, np.broadcast_to(weight, shape)))
