@@ -40,6 +40,6 @@ def count(network: Network) -> ParameterCount:
             bits += layer.bits
         if not isinstance(stage, Block):
             dense += 2 * len(network.channels) * stage.value.outputs  # the zero query and key matrices
-    parts["read"] = network.read.nonzero
+    parts["read"] = parts.get("read", 0) + network.read.nonzero
     total = sum(parts.values())
     return ParameterCount(nonzero=total, stored=total, dense=dense, bits=bits, by_part=parts)
