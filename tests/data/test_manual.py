@@ -2,10 +2,11 @@
 
 from pydoc_data.topics import topics
 
+import numpy as np
 import pytest
 
 import memcap
-from memcap.data.encoding import split_words
+from memcap.data.symbols import split_words
 from memcap.errors import ConflictError
 
 
@@ -31,7 +32,9 @@ def test_windows_of_the_manual(manual):
     data = memcap.read_sequences(manual, window=16, on_conflict="drop")
     assert (len(words), len(set(words))) == (len(data) + data.duplicates + data.dropped.rows + 16, data.vocabulary_size)
     assert (len(following), len(ambiguous)) == (len(data) + data.dropped.groups, data.dropped.groups)
-    assert {tuple(data.item(i)): {data.label_names[data.labels[i]]} for i in range(len(data))} == {
+    symbols = np.array(data.encoding.symbols)
+    found = zip(symbols[data.tokens].tolist(), data.labels.tolist(), strict=True)
+    assert {tuple(window): {data.label_names[label]} for window, label in found} == {
         window: labels for window, labels in following.items() if window not in ambiguous
     }
     for i in (0, 1, 50_000, len(data) - 1):  # rows are positions of the first word

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, Integer
 
-from memcap.data.encoding import LARGEST_VOCABULARY
 from memcap.data.labels import Label, number_labels
 from memcap.data.origin import shorten
 from memcap.data.padding import pad_rows
+from memcap.data.symbols import LARGEST_VOCABULARY
 from memcap.errors import DataError
 
 
-def _is_sequence(value: object) -> bool:
+def _is_sequence(value: Any) -> bool:
     return isinstance(value, list | tuple) or (hasattr(value, "__array__") and np.ndim(value) == 1)
+
+
+def _joined(rows: Any) -> Any:
+    """All values of all rows, one after the other: an array where rows are arrays of one type, else a list."""
+    if isinstance(rows, np.ndarray) and rows.ndim == 2:
+        return rows.reshape(-1)
+    plain = [row if isinstance(row, list | tuple) else np.asarray(row) for row in rows]
+    if len({row.dtype if isinstance(row, np.ndarray) else None for row in plain}) == 1 and isinstance(
+        plain[0], np.ndarray
+    ):
+        return np.concatenate(plain)
+    return list(chain.from_iterable(plain))
 
 
 def _plain(values: Any) -> Any:
@@ -37,15 +50,23 @@ def _refuse(value: object, row: int) -> DataError:
     )
 
 
-def _whole(flat: list[Any], lengths: Int64[np.ndarray, " rows"]) -> Int64[np.ndarray, " tokens"]:
-    """``flat`` as int64; anything but whole numbers in range is refused with its row."""
+def _whole(items: Any, lengths: Int64[np.ndarray, " rows"]) -> Integer[np.ndarray, " tokens"]:
+    """``items`` as integers; anything but whole numbers is refused with its row."""
+    if isinstance(items, np.ndarray) and items.dtype.kind in "iu":
+        return items
+    if isinstance(items, list) and set(map(type, items)) == {int}:
+        try:
+            return np.array(items, dtype=np.int64)
+        except OverflowError:
+            pass  # the loop below names the row
     row_of = np.repeat(np.arange(1, len(lengths) + 1), lengths)
-    for i, value in enumerate(flat):
-        if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-            raise _refuse(value.item() if isinstance(value, np.generic) else value, int(row_of[i]))
-        if not 0 <= int(value) < LARGEST_VOCABULARY:
-            raise _range(int(value), int(row_of[i]))
-    return np.array(flat, dtype=np.int64)
+    for i, value in enumerate(items):
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, bool) or not isinstance(plain, int):
+            raise _refuse(plain, int(row_of[i]))
+        if not 0 <= plain < LARGEST_VOCABULARY:
+            raise _range(plain, int(row_of[i]))
+    return np.array([int(value) for value in items], dtype=np.int64)
 
 
 def _range(value: int, row: int) -> DataError:
@@ -60,34 +81,25 @@ def integer_rows(tokens: Any) -> tuple[Int64[np.ndarray, " tokens"], Int64[np.nd
         DataError: on 0 rows, an empty row, more than two dimensions, anything but whole numbers in [0, 2^62).
     """
     tokens = _plain(tokens)
-    if isinstance(tokens, np.ndarray) and tokens.dtype == object:
+    if isinstance(tokens, np.ndarray) and tokens.ndim == 1 and tokens.dtype == object:
         tokens = list(tokens)
-    if len(tokens) == 0:
+    if np.shape(tokens)[:1] == (0,) if isinstance(tokens, np.ndarray) else not tokens:
         raise DataError("0 rows: nothing to learn")
     if isinstance(tokens, np.ndarray):
         if tokens.ndim not in (1, 2):
             raise DataError(f"expected tokens of shape (rows,) or (rows, length), got {tokens.shape}")
-        width = 1 if tokens.ndim == 1 else tokens.shape[1]
-        lengths = np.full(len(tokens), width, dtype=np.int64)
-        if width == 0:
-            raise DataError("row 1: empty sequence")
-        flat = tokens.reshape(-1)
-        if tokens.dtype.kind not in "iu":
-            raise _refuse(flat[0].item(), 1)
+        lengths = np.full(len(tokens), 1 if tokens.ndim == 1 else tokens.shape[1], dtype=np.int64)
+        items: Any = tokens.reshape(-1)
     else:
         nested = [_is_sequence(row) for row in tokens]
-        if not any(nested):
-            lengths = np.ones(len(tokens), dtype=np.int64)
-            items: list[Any] = tokens
-        elif not all(nested):
-            row = nested.index(not nested[0]) + 1
-            raise DataError(f"row {row}: {shorten(repr(tokens[row - 1]))} among rows of another shape")
-        else:
-            lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-            if not lengths.all():
-                raise DataError(f"row {int(np.argmin(lengths)) + 1}: empty sequence")
-            items = list(chain.from_iterable(tokens))
-        flat = _whole_fast(items, lengths)
+        if any(nested) and not all(nested):
+            row = nested.index(not nested[0])
+            raise DataError(f"row {row + 1}: {shorten(repr(tokens[row]))} among rows of another shape")
+        lengths = np.array([len(row) for row in tokens] if nested[0] else [1] * len(tokens), dtype=np.int64)
+        items = _joined(tokens) if nested[0] else tokens
+    if not lengths.all():
+        raise DataError(f"row {int(np.argmin(lengths)) + 1}: empty sequence")
+    flat = _whole(items, lengths)
     low, high = int(flat.min()), int(flat.max())
     if low < 0 or high >= LARGEST_VOCABULARY:
         where = int(flat.argmin() if low < 0 else flat.argmax())
@@ -95,46 +107,35 @@ def integer_rows(tokens: Any) -> tuple[Int64[np.ndarray, " tokens"], Int64[np.nd
     return flat.astype(np.int64), lengths
 
 
-def _whole_fast(items: list[Any], lengths: Int64[np.ndarray, " rows"]) -> Int64[np.ndarray, " tokens"]:
-    if {type(value) for value in items} == {int}:
-        try:
-            return np.array(items, dtype=np.int64)
-        except OverflowError:
-            pass  # the slow path names the row
-    return _whole(items, lengths)
-
-
 def label_rows(
-    labels: Any, lengths: Int64[np.ndarray, " rows"]
+    labels: Any, lengths: Int64[np.ndarray, " rows"], place: Callable[[int], str], note: str = ""
 ) -> tuple[Int64[np.ndarray, " rows"] | Int64[np.ndarray, "rows width"], list[Label]]:
     """Provisional label codes, per row or per position (-1 on padding), and the label of each code.
+
+    Args:
+        labels: scalars, or one list of scalars per row; ``lengths``: tokens of each row.
+        place: 1-based row -> how a message calls it; ``note``: what a message adds (the column).
 
     Raises:
         DataError: if the shape does not match the tokens, or a label is null, a float or no scalar.
     """
     labels = _plain(labels)
+    if isinstance(labels, np.ndarray) and labels.ndim not in (1, 2):
+        raise DataError(f"expected labels of shape (rows,) or (rows, length), got {labels.shape}")
     if len(labels) != len(lengths):
         raise DataError(f"expected one label per row: {len(lengths)} rows but {len(labels)} labels")
-    if isinstance(labels, np.ndarray) and labels.ndim > 2:
-        raise DataError(f"expected labels of shape (rows,) or (rows, length), got {labels.shape}")
-    if isinstance(labels, np.ndarray) and labels.ndim == 2:
-        labels = list(labels)
-    nested = [_is_sequence(row) for row in labels] if not _scalars(labels) else [False]
+    scalars = isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype != object
+    nested = [False] if scalars else [_is_sequence(row) for row in labels]
     if not any(nested):
-        return number_labels(labels, lambda i, text: DataError(f"row {i + 1}: {text}"))
+        return number_labels(labels, lambda i, text: DataError(f"{place(i + 1)}: {text}{note}"))
     if not all(nested):
-        row = nested.index(not nested[0]) + 1
-        raise DataError(f"row {row}: label {shorten(repr(labels[row - 1]))} among labels of another shape")
+        row = nested.index(not nested[0])
+        raise DataError(f"{place(row + 1)}: label {shorten(repr(labels[row]))} among labels of another shape{note}")
     counts = np.fromiter(map(len, labels), dtype=np.int64, count=len(labels))
     if (counts != lengths).any():
         row = int(np.argmax(counts != lengths))
-        raise DataError(f"row {row + 1}: {int(lengths[row])} tokens but {int(counts[row])} labels")
+        raise DataError(f"{place(row + 1)}: {int(lengths[row])} tokens but {int(counts[row])} labels{note}")
     row_of = np.repeat(np.arange(1, len(lengths) + 1), lengths)
-    same = {row.dtype for row in labels} if all(isinstance(row, np.ndarray) for row in labels) else set()
-    values: Any = np.concatenate(labels) if len(same) == 1 else list(chain.from_iterable(labels))
-    codes, names = number_labels(values, lambda i, text: DataError(f"row {int(row_of[i])}: {text}"))
-    return pad_rows(codes, lengths, -1), names
-
-
-def _scalars(labels: Any) -> bool:
-    return isinstance(labels, np.ndarray) and labels.dtype != object
+    values = _joined(labels)
+    codes, names = number_labels(values, lambda i, text: DataError(f"{place(int(row_of[i]))}: {text}{note}"))
+    return pad_rows(codes, lengths, -1, place=place), names

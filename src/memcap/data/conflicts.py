@@ -18,6 +18,7 @@ from memcap.errors import ConfigurationError, ConflictError, ConflictGroup, near
 
 CHOICES = ("error", "drop", "first")
 SHOWN = 5
+"""Groups, and labels of one group, that a message lists; the error object carries all."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def settle(data: Rows, *, ordered: bool, on_conflict: str, origin: Origin, show:
             bad = clash.any(axis=1)
             groups = _token_groups(data, item, sorted_codes, agreed, clash)
             if on_conflict == "error":
-                raise _token_error(data, groups, origin)
+                raise _token_error(groups, origin, show)
             token_dropped = Dropped(len(groups), int(bad.sum()))
             if on_conflict == "drop":
                 alive = alive[~bad]
@@ -155,9 +156,12 @@ def _token_groups(
     ]
 
 
-def _token_error(data: Rows, found: list[tuple[int, ConflictGroup]], origin: Origin) -> ConflictError:
+def _token_error(
+    found: list[tuple[int, ConflictGroup]], origin: Origin, show: Callable[[list[int]], str]
+) -> ConflictError:
     lines = [
-        f"  {origin.unit} {group.rows[0]}: token {token} -> {_labels(group.labels)}" for token, group in found[:SHOWN]
+        f"  {origin.unit} {group.rows[0]}: token {show([token])!r} -> {_labels(group.labels)}"
+        for token, group in found[:SHOWN]
     ]
     message = (
         f"{origin.prefix()}{_count(len(found), 'token')} of one sequence with more than one label, read as multisets:\n"
@@ -191,10 +195,12 @@ def _item_error(
     )
     kind, remedy, what = "duplicate-sequence", "", "sequence"
     if not ordered:
-        same = group_rows(data.tokens[alive[members]])
-        literal = len(np.unique(np.stack([same.group, label[members]]), axis=1).T) > len(same.first)
-        kind, what = ("duplicate-sequence" if literal else "permutation"), "multiset of tokens"
-        remedy = "pass ordered=True to tell permutations apart (command line: --ordered), or "
+        what = "multiset of tokens"
+        literal = _literal(data.tokens[alive[members]], label[members], groups.group[members])
+        kind = "duplicate-sequence" if literal else "permutation"
+        if literal < len(found):
+            resolved = "" if not literal else f" ({len(found) - literal} of them)"
+            remedy = f"pass ordered=True to tell permutations apart{resolved} (command line: --ordered), or "
     lines = []
     for part, group in zip(whole[:SHOWN], found, strict=False):
         ids = data.tokens[alive[part[0]]]
@@ -207,10 +213,21 @@ def _item_error(
     message = (
         f"{origin.prefix()}{_count(len(found), what)} {plural} more than one label{note}:\n"
         + _listing(lines, len(found))
-        + f"\n{remedy}choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
-        "(command line: --on-conflict drop|first)"
+        + f"\n{remedy}choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
+        "command line: --on-conflict drop|first"
     )
     return ConflictError(message, kind=kind, groups=found)
+
+
+def _literal(
+    tokens: Int64[np.ndarray, "members length"],
+    label: Int64[np.ndarray, " members"],
+    group: Int64[np.ndarray, " members"],
+) -> int:
+    """How many multisets have one and the same sequence under two labels: those ``ordered=True`` does not resolve."""
+    same = group_rows(tokens)
+    contradicts = label != label[same.first][same.group]
+    return len(np.unique(group[contradicts]))
 
 
 def _label(data: Rows, i: int) -> object:

@@ -21,6 +21,7 @@ from memcap.data.textfile import read_text
 from memcap.errors import DataError
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,99}")
+_DIGITS = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _TRUTH = {"true": True, "false": False}
 
@@ -62,7 +63,7 @@ def read_csv(
             labels.append(row[at[1]])
             rows.append(line)
             if progress is not None and len(rows) % EVERY == 0:
-                progress(before, total, "reading")
+                progress(before, max(total, before), "reading")
     except csv.Error as error:
         raise DataError(f"{name}, line {before + 1}: {_explain(str(error))}") from None
     if header is None:
@@ -70,7 +71,9 @@ def read_csv(
     if not rows:
         raise DataError(f"{name}: a header but 0 rows: nothing to learn")
     origin = Origin(name, "line")
-    return Table(items, typed_labels(labels, rows, origin, chosen[1]), np.array(rows, dtype=np.int64), origin)
+    return Table(
+        items, typed_labels(labels, rows, origin, chosen[1]), np.array(rows, dtype=np.int64), origin, chosen[1]
+    )
 
 
 def _unquoted(header: list[str], separator: str, name: str) -> list[str]:
@@ -105,8 +108,9 @@ def typed_labels(labels: list[str], rows: list[int], origin: Origin, column: str
         return list(map({text: int(text) for text in distinct}.__getitem__, labels))
     if all(text.lower() in _TRUTH for text in distinct):
         return [_TRUTH[text.lower()] for text in labels]
-    if all(map(_FLOAT.fullmatch, distinct)) and not all(text.isdecimal() for text in distinct):
-        place = next(i for i, text in enumerate(labels) if not text.isdecimal())
+    fraction = next((text for text in distinct if not _DIGITS.fullmatch(text)), None)
+    if fraction is not None and all(map(_FLOAT.fullmatch, distinct)):
+        place = labels.index(fraction)
         raise DataError(
             f"{origin.at(rows[place])}: the label is a float ({shorten(labels[place])!r} in column {column!r}); "
             "map floats to classes first (whole numbers or text)"

@@ -8,8 +8,7 @@ symbols.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,123 +19,13 @@ from jaxtyping import Int64
 
 from memcap.data.origin import shorten
 from memcap.data.padding import pad_rows
+from memcap.data.symbols import KINDS, LARGEST_VOCABULARY, UNITS, one_text, split_item
 from memcap.data.textfile import read_text
-from memcap.errors import ConfigurationError, DataError, DomainError, FormatError, nearest, require_extra
+from memcap.data.tokenizer import load_tokenizer
+from memcap.errors import ConfigurationError, DataError, DomainError, FormatError, nearest
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-KINDS = ("words", "characters", "bytes", "integers", "tokenizer")
-UNITS = {"words": "word", "characters": "character", "bytes": "byte", "integers": "integer", "tokenizer": "token"}
-LARGEST_VOCABULARY = 2**62
-"""Ids are int64 and the padding id is one past the last, so ids stop at 2^62 - 1."""
-
-_WORD = re.compile(r"\w+|[^\w\s]")
-_INTEGERS = re.compile(r"[\[(]?\s*([0-9]+(?:(?:\s*[,;]\s*|\s+)[0-9]+)*)\s*[,;]?\s*[\])]?")
-
-
-def split_words(text: str) -> list[str]:
-    r"""Words and single marks, by the Unicode pattern ``\w+|[^\w\s]``; white space only separates.
-
-    >>> split_words("Don't panic, Zoë!")
-    ['Don', "'", 't', 'panic', ',', 'Zoë', '!']
-    """
-    return _WORD.findall(text)
-
-
-def parse_integers(raw: object) -> list[int]:
-    """Token ids from an integer, a list of integers, or text such as ``"1 2 3"``, ``"1,2,3"``, ``"[1, 2, 3]"``.
-
-    Raises:
-        DataError: if anything in it is not a whole number in [0, 2^62).
-    """
-    if isinstance(raw, str):
-        if not raw.strip():
-            return []
-        match = _INTEGERS.fullmatch(raw.strip())
-        if match is None:
-            raise DataError(f"expected whole numbers >= 0 such as '1 2 3' or '1,2,3', got {shorten(raw)!r}")
-        pieces = re.split(r"[\s,;]+", match[1])
-        too_long = next((piece for piece in pieces if len(piece.lstrip("0")) > 19), None)
-        if too_long is not None:
-            raise DataError(f"token ids must be below 2^62, got {shorten(too_long)}")
-        numbers = [int(piece) for piece in pieces]
-    elif isinstance(raw, bytes):
-        raise DataError(f"expected whole numbers, got bytes {shorten(repr(raw))}")
-    else:
-        numbers = []
-        for value in raw if isinstance(raw, Iterable) else [raw]:
-            plain = value.item() if isinstance(value, np.generic) else value
-            if isinstance(plain, bool) or not isinstance(plain, int):
-                raise DataError(f"expected whole numbers, got {shorten(repr(plain))} of type {type(plain).__name__}")
-            numbers.append(plain)
-    for number in numbers:
-        if number < 0:
-            raise DataError(f"token ids must not be negative, got {number}")
-        if number >= LARGEST_VOCABULARY:
-            raise DataError(f"token ids must be below 2^62, got {number}")
-    return numbers
-
-
-def _no_surrogates(text: str) -> str:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            code = ord(text[error.start])
-            raise DataError(f"text holds half a character (lone surrogate U+{code:04X}); repair the file") from None
-    return text
-
-
-def _text(raw: object, kind: str) -> str:
-    if isinstance(raw, str):
-        return _no_surrogates(raw)
-    hint = "; pass encoding='integers'" if _whole_numbers(raw) else ""
-    raise DataError(f"encoding {kind!r} expects text, got {shorten(repr(raw))} of type {type(raw).__name__}{hint}")
-
-
-def _whole_numbers(raw: object) -> bool:
-    if isinstance(raw, np.ndarray):
-        return raw.dtype.kind in "iu"
-    values = raw if isinstance(raw, list | tuple) else [raw]
-    return bool(values) and all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values)
-
-
-def split_item(kind: str, raw: object) -> Sequence[str] | Sequence[int]:
-    """The symbols of one raw item: strings for words and characters, integers for bytes and integers.
-
-    Raises:
-        DataError: if ``raw`` is of a type that ``kind`` does not read.
-    """
-    if kind == "integers":
-        return parse_integers(raw)
-    if kind == "bytes":
-        return raw if isinstance(raw, bytes) else _text(raw, kind).encode()
-    if kind == "characters":
-        return _text(raw, kind)
-    if isinstance(raw, list | tuple | np.ndarray) and all(isinstance(part, str) for part in raw):
-        return [_no_surrogates(str(part)) for part in raw]
-    return split_words(_text(raw, kind))
-
-
-def load_tokenizer(text: str, name: str = "tokenizer.json") -> Tokenizer:
-    """A `tokenizers.Tokenizer` from the text of its ``tokenizer.json``, with padding and truncation switched off.
-
-    Raises:
-        MissingExtraError: if the package ``tokenizers`` is not installed.
-        DataError: if the text is not a tokenizer.
-    """
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise require_extra("tokenizers", "tokenizers") from None
-    try:
-        tokenizer = Tokenizer.from_str(text)
-    except Exception as error:  # the binding raises plain Exception
-        raise DataError(f"{name}: not a tokenizer.json ({shorten(str(error), 120)})") from None
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 @dataclass(frozen=True, eq=True)
@@ -223,7 +112,7 @@ class Encoding:
             DataError: if ``raw`` is of a type that this encoding does not read.
         """
         if self.kind == "tokenizer":
-            return list(self.tokenizer.encode(_text(raw, self.kind), add_special_tokens=False).ids)
+            return list(self.tokenizer.encode(one_text(raw, self.kind), add_special_tokens=False).ids)
         parts = split_item(self.kind, raw)
         if self.kind == "bytes":
             return [int(part) for part in parts]

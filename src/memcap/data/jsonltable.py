@@ -49,18 +49,32 @@ def read_jsonl(path: str | Path, *, sequence: str | None, label: str | None, pro
         rows.append(number)
         if progress is not None and len(rows) % EVERY == 0:
             progress(number, len(lines), "reading")
-    if not rows:
+    if chosen is None:
         raise DataError(f"{name}: 0 rows: nothing to learn")
-    return Table(items, labels, np.array(rows, dtype=np.int64), Origin(name, "line"))
+    return Table(items, labels, np.array(rows, dtype=np.int64), Origin(name, "line"), chosen[1])
+
+
+class _TwinError(Exception):
+    """A field that occurs twice in one object."""
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwinError(next(name for name in names if names.count(name) > 1))
+    return record
 
 
 def _object(line: str, place: str) -> dict[str, Any]:
     if len(line) > LONGEST_LINE:
         raise DataError(f"{place}: gigantic line of {len(line)} characters (limit {LONGEST_LINE}); one object per line")
     try:
-        record = json.loads(line)
+        record = json.loads(line, object_pairs_hook=_no_twins)
     except json.JSONDecodeError as error:
         raise DataError(f"{place}, column {error.colno}: not JSON ({error.msg})") from None
+    except _TwinError as error:
+        raise DataError(f"{place}: field {str(error)!r} is there twice") from None
     except (ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "a number with too many digits"
         raise DataError(f"{place}: not usable JSON ({what})") from None

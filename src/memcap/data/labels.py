@@ -45,7 +45,7 @@ def plain_label(value: object) -> Label:
         return str(value)
     if isinstance(value, bool | int):
         return value
-    if value is None or value != value:
+    if value is None or (isinstance(value, float | decimal.Decimal) and value != value):
         raise DataError("the label is null")
     if isinstance(value, float):
         raise DataError(f"the label is a float ({value!r}); map floats to classes first (whole numbers or text)")

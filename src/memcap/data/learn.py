@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64
 
-from memcap.data.encoding import KINDS, Encoding, split_item
+from memcap.data.encoding import Encoding
 from memcap.data.origin import Origin, shorten
+from memcap.data.symbols import KINDS, split_item
 from memcap.errors import ConfigurationError, DataError, DomainError, nearest
 
 Progress = Callable[[int, int, str], None]

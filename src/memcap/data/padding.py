@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Int64
 
@@ -17,8 +19,12 @@ def pad_rows(
     pad: int,
     *,
     width: int | None = None,
+    place: Callable[[int], str] = "row {}".format,
 ) -> Int64[np.ndarray, "rows length"]:
     """Rows of ``lengths`` taken from ``flat`` one after the other, each padded with ``pad`` to ``width``.
+
+    Args:
+        place: 1-based row -> how a message calls it.
 
     Raises:
         DataError: if the padded table would have more than 2^30 cells; names the longest row.
@@ -31,8 +37,8 @@ def pad_rows(
     width = longest if width is None else width
     if rows * width > LARGEST_TABLE:
         raise DataError(
-            f"padding {rows} rows to {width} tokens takes {rows * width * 8 / 2**30:.0f} GiB; the longest is row "
-            f"{int(lengths.argmax()) + 1} of the data with {longest} tokens (median {int(np.median(lengths))}): "
+            f"padding {rows} rows to {width} tokens takes {rows * width * 8 / 2**30:.0f} GiB; the longest is "
+            f"{place(int(lengths.argmax()) + 1)} with {longest} tokens (median {int(np.median(lengths))}): "
             "cut or split long rows"
         )
     if len(flat) == rows * width:

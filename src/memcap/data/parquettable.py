@@ -41,7 +41,7 @@ def read_parquet(path: str | Path, *, sequence: str | None, label: str | None) -
         if table.column(column).null_count:
             raise DataError(f"{name}, row {listed.index(None) + 1}: the {what} is null (column {column!r})")
     items: list[Any] = values[0]
-    return Table(items, values[1], np.arange(1, len(items) + 1, dtype=np.int64), Origin(name, "row"))
+    return Table(items, values[1], np.arange(1, len(items) + 1, dtype=np.int64), Origin(name, "row"), chosen[1])
 
 
 def _first_line(error: BaseException) -> str:

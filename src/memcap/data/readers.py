@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memcap.data.arrays import label_rows
 from memcap.data.conflicts import check_choice
 from memcap.data.csvtable import read_csv
 from memcap.data.encoding import Encoding
 from memcap.data.jsonltable import read_jsonl
-from memcap.data.labels import number_labels
 from memcap.data.learn import Progress, encode_items, resolve_encoding
 from memcap.data.parquettable import read_parquet
 from memcap.data.sequences import SequenceData
 from memcap.data.table import Table
 from memcap.data.windows import check_window, read_text_windows
-from memcap.errors import ConfigurationError, DataError, nearest
+from memcap.errors import ConfigurationError, nearest
 
 SUFFIXES = {
     ".csv": "csv",
@@ -49,7 +49,8 @@ def read_sequences(
         sequence: column of the sequences (default: the column called ``sequence``): text, or lists of strings or
             integers in JSONL and Parquet, or integers written ``1 2 3`` or ``1,2,3`` in CSV.
         label: column of the labels (default: the column called ``label``): text, whole numbers or truth values keep
-            their type; dates, times, decimals become text; floats are refused.
+            their type; dates, times, decimals become text; floats are refused.  A list per row (JSONL, Parquet) is one
+            label per position.
         encoding: ``words``, ``characters``, ``bytes``, ``integers``, the path of a tokenizer.json, or an `Encoding`.
         ordered: False reads sequences as multisets.
         on_conflict: ``error``, ``drop`` (leave out items with several labels) or ``first`` (keep the first label).
@@ -86,9 +87,7 @@ def read_sequences(
         raise ConfigurationError(f"window and stride are for text, not for {kind}; pass format='text' to read windows")
     table = _read_table(path, kind, sequence, label, progress)
     flat, lengths, learnt = encode_items(table.items, known, table.rows, table.origin, progress)
-    codes, names = number_labels(
-        table.labels, lambda i, text: DataError(f"{table.origin.at(int(table.rows[i]))}: {text}")
-    )
+    codes, names = label_rows(table.labels, lengths, table.at, f" (column {table.label_column!r})")
     return SequenceData.from_rows(
         flat,
         lengths,

@@ -6,7 +6,7 @@ Readers (``readers.py``) and `SequenceData.from_arrays` make it; nothing else ab
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -123,6 +123,28 @@ class SequenceData:
         """
         return self.encoding.translate(self.tokens, encoding)
 
+    def with_labels(self, labels: Any) -> SequenceData:
+        """The same items with other labels, one per item (or one per position) in the order of ``tokens``.
+
+        Raises:
+            DataError: if the number of labels differs, a label is null or a float, or there is one class only.
+        """
+        origin = Origin("", self.row_unit)
+        codes, names = label_rows(labels, self.lengths, lambda i: f"item {i}")
+        flat = self.tokens[np.arange(self.length) < self.lengths[:, None]]
+        made = SequenceData.from_rows(
+            flat,
+            self.lengths,
+            codes,
+            names,
+            self.rows,
+            self.encoding,
+            ordered=self.ordered,
+            on_conflict="error",
+            origin=origin,
+        )
+        return replace(made, duplicates=self.duplicates, dropped=self.dropped)
+
     @classmethod
     def from_arrays(cls, tokens: Any, labels: Any, *, ordered: bool = True, on_conflict: str = "error") -> SequenceData:
         """Data from integers.
@@ -140,7 +162,7 @@ class SequenceData:
         check_choice(on_conflict)
         origin = Origin()
         flat, lengths = integer_rows(tokens)
-        codes, names = label_rows(labels, lengths)
+        codes, names = label_rows(labels, lengths, origin.at)
         encoding = Encoding.of_integers(int(flat.max()) + 1)
         rows = np.arange(1, len(lengths) + 1, dtype=np.int64)
         return cls.from_rows(
@@ -162,7 +184,7 @@ class SequenceData:
         origin: Origin,
     ) -> SequenceData:
         """Data from encoded rows: settle duplicates and conflicts, order the classes.  For readers."""
-        table = pad_rows(flat, lengths, encoding.pad)
+        table = pad_rows(flat, lengths, encoding.pad, place=lambda row: origin.at(int(rows[row - 1])))
         settled = settle(
             Rows(table, codes, names, rows, encoding.pad),
             ordered=ordered,

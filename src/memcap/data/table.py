@@ -19,13 +19,18 @@ class Table:
 
     Attributes:
         items: raw sequences; ``labels``: raw labels (checked later); ``rows``: 1-based line or row of each.
-        origin: file name and what ``rows`` counts.
+        origin: file name and what ``rows`` counts; ``label_column``: its name.
     """
 
     items: Sequence[Any]
     labels: Sequence[Any]
     rows: Int64[np.ndarray, " rows"]
     origin: Origin
+    label_column: str
+
+    def at(self, row: int) -> str:
+        """The place of the 1-based ``row`` of the table, for messages."""
+        return self.origin.at(int(self.rows[row - 1]))
 
 
 def choose_columns(name: str, columns: Sequence[str], sequence: str | None, label: str | None) -> tuple[str, str]:
@@ -34,7 +39,7 @@ def choose_columns(name: str, columns: Sequence[str], sequence: str | None, labe
     Raises:
         DataError: if a column is missing (lists the columns and the nearest name), there twice, or both are one.
     """
-    listed = ", ".join(map(repr, columns))
+    listed = ", ".join(map(repr, columns)) or "none"
     chosen = []
     for role, wanted in (("sequence", sequence), ("label", label)):
         if wanted is None and role not in columns:

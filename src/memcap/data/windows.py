@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64
 
-from memcap.data.encoding import UNITS, Encoding
+from memcap.data.encoding import Encoding
 from memcap.data.labels import Label
 from memcap.data.learn import Progress, encode_items
 from memcap.data.origin import Origin
@@ -58,7 +58,7 @@ def text_windows(
     name: str = "",
 ) -> SequenceData:
     """Windows of an encoded text; the reader's second half, apart so that text need not lie in a file."""
-    unit = UNITS[encoding.kind]
+    unit = encoding.unit
     if len(ids) < window + 1:
         raise DataError(
             f"{name or 'the text'}: {len(ids)} {unit}s are too few for a window of {window} and the {unit} after it"
