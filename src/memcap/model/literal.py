@@ -42,13 +42,12 @@ def number_format(name: str) -> tuple[torch.dtype, int]:
     """
     if name in ("float16", "bfloat16"):
         raise PrecisionError(
-            f"{name} holds every integer only up to {2048 if name == 'float16' else 256}; hash states and words need at "
-            "least 24 bits: use float32, float64, int64 or exact"
+            f"{name} holds every integer only up to {2048 if name == 'float16' else 256}; hash states and words need "
+            "at least 24 bits: use float32, float64, int64 or exact"
         )
     if name not in DTYPES:
-        raise ConfigurationError(
-            f"the number format must be one of {', '.join(DTYPES)}, got {name!r}{nearest(name, DTYPES)}"
-        )
+        hint = nearest(name, DTYPES)
+        raise ConfigurationError(f"the number format must be one of {', '.join(DTYPES)}, got {name!r}{hint}")
     return DTYPES[name]
 
 
@@ -103,7 +102,7 @@ class AffineLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.pairs:
-            paired: Tensor = (x.unflatten(-1, (-1, 2)) * self.weight).sum(-1) + self.bias
+            paired: Tensor = (x.reshape(*x.shape[:-1], -1, 2) * self.weight).sum(-1) + self.bias
             return paired
         if x.is_floating_point():
             return functional.linear(x, self.weight, self.bias)
