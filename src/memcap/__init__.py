@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memcap.data.readers import read_sequences as read_sequences
     from memcap.data.sequences import SequenceData as SequenceData
     from memcap.errors import MemcapError as MemcapError
+    from memcap.report.study_face import Study as Study
     from memcap.retrieval.critical import critical as critical
     from memcap.retrieval.critical import scaling as scaling
     from memcap.retrieval.prediction import Prediction as Prediction
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from memcap.retrieval.simulate import simulate as simulate
     from memcap.retrieval.step_sizes import StepSizes as StepSizes
     from memcap.retrieval.task import RetrievalTask as RetrievalTask
+    from memcap.retrieval.training import Training as Training
 
 _HOMES = {
     "SequenceData": "memcap.data.sequences",
     "read_sequences": "memcap.data.readers",
     "MemcapError": "memcap.errors",
     "RetrievalTask": "memcap.retrieval.task",
+    "Training": "memcap.retrieval.training",
     "Run": "memcap.retrieval.run",
     "Prediction": "memcap.retrieval.prediction",
     "predict": "memcap.retrieval.prediction",
@@ -36,6 +39,7 @@ _HOMES = {
     "scaling": "memcap.retrieval.critical",
     "StepSizes": "memcap.retrieval.step_sizes",
     "simulate": "memcap.retrieval.simulate",
+    "Study": "memcap.report.study_face",
 }
 """Public name -> module that defines it.  A value equal to ``memcap.<name>`` is a public submodule."""
 

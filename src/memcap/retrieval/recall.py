@@ -8,7 +8,7 @@ position that does: a tie counts against the memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,28 +67,40 @@ def strict_margin(
 
 
 def evaluate(
-    task: RetrievalTask, embeddings: Embeddings, learned: Learned, test: Source, *, seed: int, device: str = "cpu"
+    task: RetrievalTask,
+    embeddings: Embeddings,
+    heads: Sequence[Learned],
+    test: Source,
+    *,
+    seed: int,
+    device: str = "cpu",
 ) -> Answers:
-    """Query ``learned`` with every sequence of ``test`` and with clean tokens."""
+    """Query the states in ``heads``, whose logits add up, with every sequence of ``test`` and with clean tokens.
+
+    With several heads, attention success and mass are those of the head with the largest mean mass.
+    """
     step = make_step(task, embeddings, device)
-    readout = torch.as_tensor(learned.readout, dtype=torch.float64, device=device)
+    readouts = [torch.as_tensor(head.readout, dtype=torch.float64, device=device) for head in heads]
+    readers = [_reader(head, step) for head in heads]
     permutation = torch.as_tensor(embeddings.permutation, device=device)
 
-    def logits(hidden: Tensor) -> Tensor:
-        return step.features(hidden) @ readout.T @ step.labels.T
+    def logits(states: Sequence[Tensor]) -> Tensor:
+        total = sum(step.features(hidden) @ readout.T for hidden, readout in zip(states, readouts, strict=True))
+        return torch.as_tensor(total) @ step.labels.T
 
     with one_torch_thread(), torch.no_grad():
-        clean = _clean(task, step, permutation, logits, seed)
+        clean = _clean(task, step, permutation, lambda hidden: logits([hidden] * len(heads)), seed)
         parts = []
-        reader = _reader(task, learned, step)
         for start in range(0, test.count, BLOCK):
             tokens, _ = materialise(test, start, min(start + BLOCK, test.count))
-            hidden, attended, mass = reader(tokens)
+            read = [reader(tokens) for reader in readers]
             informative = torch.as_tensor(tokens[:, 0], device=device)
-            margin, recalled = strict_margin(logits(hidden), permutation[informative])
+            margin, recalled = strict_margin(logits([hidden for hidden, _, _ in read]), permutation[informative])
+            attended, mass = np.stack([a for _, a, _ in read]), np.stack([m for _, _, m in read])
             parts.append((recalled.cpu().numpy(), margin.cpu().numpy(), tokens[:, 0], attended, mass))
-    fresh: list[np.ndarray] = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return Answers(fresh[0], fresh[1], fresh[2], fresh[3], fresh[4], *clean)
+    fresh: list[np.ndarray] = [np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)]
+    best = int(fresh[4].mean(axis=1).argmax())
+    return Answers(fresh[0], fresh[1], fresh[2], fresh[3][best], fresh[4][best], *clean)
 
 
 def _clean(
@@ -114,9 +126,7 @@ def _clean(
     return tokens.astype(np.int64), flat[0], flat[1], flat[2], mean, max(0.0, squares / others - mean**2)
 
 
-def _reader(
-    task: RetrievalTask, learned: Learned, step: Step
-) -> Callable[[np.ndarray], tuple[Tensor, np.ndarray, np.ndarray]]:
+def _reader(learned: Learned, step: Step) -> Callable[[np.ndarray], tuple[Tensor, np.ndarray, np.ndarray]]:
     """Tokens (n, L) in canonical order -> hidden states, whether attention succeeds, mass on the informative one."""
     rank, rank_marked = score_ranks(learned.token_scores, learned.trigger_score)
     hard = learned.reading == "trained" and math.isinf(learned.scale)

@@ -16,15 +16,18 @@ from memcap.errors import ConfigurationError
 from memcap.retrieval.closed_form import closed_form
 from memcap.retrieval.embeddings import Embeddings, data_hash, draw_embeddings
 from memcap.retrieval.learned import Learned
+from memcap.retrieval.multinomial import multinomial
 from memcap.retrieval.ordered import product
+from memcap.retrieval.population import population
 from memcap.retrieval.recall import Answers, evaluate
 from memcap.retrieval.run import QUANTILES, Run
 from memcap.retrieval.small_step import small_step
 from memcap.retrieval.step_sizes import StepSizes, nominal_drive
-from memcap.retrieval.streams import source
+from memcap.retrieval.streams import Source, source
 from memcap.retrieval.task import RetrievalTask, integer, one_of
+from memcap.retrieval.training import Training, train
 
-ENGINES = ("auto", "small-step", "closed-form")
+ENGINES = ("auto", "small-step", "closed-form", "multinomial", "population")
 
 
 def simulate(
@@ -34,6 +37,7 @@ def simulate(
     steps: int = 3,
     test_samples: int = 8192,
     step_sizes: StepSizes | None = None,
+    training: Training | None = None,
     engine: str = "auto",
     threads: int = 1,
     device: str = "cpu",
@@ -45,8 +49,11 @@ def simulate(
         steps: 1 reads W_V1 under uniform attention, 2 reads it under the learned attention, 3 reads W_V2.
         test_samples: fresh sequences, from a stream of their own.
         step_sizes: of the three steps; the small-step limit (and κ = 4 for soft attention) when None.
-        engine: ``small-step`` (attention only, in the limit), ``closed-form`` (any), or ``auto``.  An MLP in the limit
-            uses the closed form with infinitesimal steps: no count table describes its hidden states.
+        training: continue to train instead of taking three steps; ``steps`` then comes from it.
+        engine: ``small-step`` (attention only, in the limit), ``closed-form`` (any), ``multinomial`` (counts instead of
+            sequences, exact in law, for the first step and for perfect attention), ``population`` (infinite data), or
+            ``auto``.  An MLP in the limit uses the closed form with infinitesimal steps: no count table describes its
+            hidden states.
         threads: blocks worked on at once; no number in the run depends on it.
         device: of the closed form, such as ``cpu`` or ``cuda``; data are drawn on the CPU and are the same everywhere.
 
@@ -72,29 +79,67 @@ def simulate(
     test_samples = integer("test_samples", test_samples, 1, 2**40)
     threads = integer("threads", threads, 1, 1024)
     one_of("engine", engine, ENGINES)
+    if training is not None and (step_sizes is not None or engine != "auto" or task.data == "population"):
+        raise ConfigurationError("training takes its own steps: leave out step_sizes and engine, use data='empirical'")
     sizes = step_sizes or StepSizes()
     embeddings = draw_embeddings(task)
+    hashed = data_hash(task, embeddings, task.seed)
     samples = source(task, embeddings.permutation, "training", task.samples, task.seed)
-    if engine == "auto":
-        engine = "small-step" if sizes.limit and not task.width else "closed-form"
-    if engine == "small-step":
-        learned = small_step(task, embeddings, samples, sizes, steps=steps, threads=threads)
+    trace: tuple[tuple[int, float, float], ...] = ()
+    budget: dict[str, float] = {}
+    heads: tuple[Learned, ...]
+    if training is not None:
+        result = train(task, embeddings, samples, training, device=device)
+        engine, heads, trace, steps = "training", result.heads, result.trace, result.updates
+        embeddings = result.embeddings
     else:
-        learned = closed_form(task, embeddings, samples, sizes, steps=steps, threads=threads, device=device)
+        engine = chosen_engine(task, sizes) if engine == "auto" else engine
+        heads = (take_steps(task, embeddings, samples, sizes, engine, steps, threads, device),)
+        budget = attention_budget(task, embeddings, heads[0])
     test = source(task, embeddings.permutation, "test", test_samples, task.seed)
-    answers = evaluate(task, embeddings, learned, test, seed=task.seed, device=device)
+    answers = evaluate(task, embeddings, heads, test, seed=task.seed, device=device)
     return Run(
         task=task,
         engine=engine,
         steps=steps,
-        settings=sizes.to_dict(),
-        **measured(answers, learned.seen),
-        attention=attention_budget(task, embeddings, learned),
-        largest_first_logit=learned.largest_first_logit,
-        data_hash=data_hash(task, embeddings, task.seed),
+        settings=sizes.to_dict() if training is None else training.to_dict(),
+        **measured(answers, heads[0].seen),
+        attention=budget,
+        largest_first_logit=heads[0].largest_first_logit,
+        data_hash=hashed,
+        trace=trace,
         threads=threads,
         seconds=time.perf_counter() - started,
     )
+
+
+def chosen_engine(task: RetrievalTask, sizes: StepSizes) -> str:
+    """The engine that ``auto`` means."""
+    if task.data == "population":
+        return "population"
+    return "small-step" if sizes.limit and not task.width else "closed-form"
+
+
+def take_steps(
+    task: RetrievalTask,
+    embeddings: Embeddings,
+    samples: Source,
+    sizes: StepSizes,
+    engine: str,
+    steps: int,
+    threads: int,
+    device: str,
+) -> Learned:
+    """The state after the gradient steps, by one engine."""
+    if (engine == "population") != (task.data == "population"):
+        raise ConfigurationError(f"engine {engine!r} does not fit data={task.data!r}")
+    if engine == "population":
+        return population(task, embeddings, sizes, steps=steps)
+    if engine == "multinomial":
+        return multinomial(task, embeddings, sizes, steps=steps)
+    if engine == "small-step":
+        return small_step(task, embeddings, samples, sizes, steps=steps, threads=threads)
+    return closed_form(task, embeddings, samples, sizes, steps=steps, threads=threads, device=device)
 
 
 def measured(answers: Answers, seen: np.ndarray) -> dict[str, Any]:

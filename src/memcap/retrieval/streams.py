@@ -194,6 +194,6 @@ def _thresholds(task: RetrievalTask) -> np.ndarray:
     """Token t is drawn when thresholds[t-1] <= word < thresholds[t]; empty for uniform frequencies."""
     if task.zipf_exponent == 0:
         return np.zeros(0, np.uint64)
-    ends = np.floor(np.cumsum(task.token_probabilities()) * _TWO32).astype(np.uint64)
+    ends: np.ndarray = np.floor(np.cumsum(task.token_probabilities()) * _TWO32).astype(np.uint64)
     ends[-1] = _TWO32
     return ends

@@ -28,9 +28,16 @@ def pack(source: Source) -> tuple[Any, ...]:
 
 def materialise(source: Source, start: int, stop: int) -> tuple[Int[np.ndarray, "n length"], Int[np.ndarray, " n"]]:
     """Tokens (n, L) in canonical order and labels (n,) of samples ``start`` … ``stop``."""
-    tokens = np.empty((stop - start, source.length), np.int64)
-    labels = np.empty(stop - start, np.int64)
-    fill(pack(source), start, stop, tokens, labels)
+    return materialise_rows(source, np.arange(start, stop))
+
+
+def materialise_rows(
+    source: Source, rows: Int[np.ndarray, " n"]
+) -> tuple[Int[np.ndarray, "n length"], Int[np.ndarray, " n"]]:
+    """Tokens (n, L) in canonical order and labels (n,) of the samples with these numbers."""
+    tokens = np.empty((len(rows), source.length), np.int64)
+    labels = np.empty(len(rows), np.int64)
+    fill(pack(source), rows, tokens, labels)
     return tokens, labels
 
 
@@ -70,12 +77,12 @@ def empty_row(packed):
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def fill(packed, start, stop, tokens, labels):
+def fill(packed, samples, tokens, labels):
     """Materialise samples."""
     row, length = empty_row(packed), packed[6]
-    for sample in range(start, stop):
-        labels[sample - start] = read(packed, sample, row)
-        tokens[sample - start] = row[:length]
+    for i in range(samples.shape[0]):
+        labels[i] = read(packed, samples[i], row)
+        tokens[i] = row[:length]
 
 
 @numba.njit(cache=True, nogil=True)
