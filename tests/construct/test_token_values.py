@@ -118,10 +118,9 @@ def test_value_table_network():
     tokens = distinct_rows(rng, 60, 4, 8, ordered=True)
     symbols = symbols_of(tokens, 4, 8, ordered=True)
     chosen = distinguishing_tokens(symbols, 36)
-    values = distinct_values(symbols, chosen, 36, seed=0)
-    front = value_table(36, 4, True, chosen, values)
+    front = value_table(4, True, chosen, distinct_values(symbols, chosen, seed=0))
     network = assemble(front, identity_key(1), length=4, tokens=9, per_position=False)
-    keys = keys_of(front.table, symbols, per_position=False)[:, 0]
+    keys = keys_of(front.values(np.arange(36)), symbols, per_position=False)[:, 0]
     assert np.array_equal(evaluate(network, tokens), keys)
     assert len(np.unique(keys)) == len(tokens)
     assert sum(m.nonzero for b in front.blocks for m in b.layers) <= 9 * len(chosen)

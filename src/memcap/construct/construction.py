@@ -15,7 +15,7 @@ class Construction:
     Attributes:
         network: length 1, inputs ``("key",)`` or the limbs ``("sel", "q")``; it returns the class index of every key.
         method: ``keyless`` | ``keyed`` | ``interpolator``.
-        selector: how the words of a key are found: ``one-hot`` | ``packed`` | ``step`` | ``ramp`` | ``bucket`` | ``none``.
+        selector: how a key's words are found: ``one-hot`` | ``packed`` | ``step`` | ``ramp`` | ``bucket`` | ``none``.
         weights: ``float64`` | ``float32`` | ``int64`` | ``exact``.
         structure: JSON-able facts (words, bits, lanes, chunks, primes, seed tried, ...).
         relabelable: True when new labels change word weights only.

@@ -107,9 +107,7 @@ def distinguishing_tokens(symbols_per_row: NDArray[np.int64], symbols: int, *, p
     return np.array(sorted(accepted), dtype=np.int64)
 
 
-def distinct_values(
-    symbols_per_row: NDArray[np.int64], chosen: NDArray[np.int64], symbols: int, seed: int
-) -> NDArray[np.int64]:
+def distinct_values(symbols_per_row: NDArray[np.int64], chosen: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """Random positive integers for the chosen symbols, as narrow as still gives distinct sums.
 
     Raises:
@@ -120,7 +118,7 @@ def distinct_values(
     for bits in range(start, 41):
         for attempt in range(3):
             values = stream(seed, "token-table", bits, attempt).integers(1, 2**bits, size=len(chosen))
-            table = np.zeros(symbols, dtype=np.int64)
+            table = np.zeros(int(symbols_per_row.max()) + 1, dtype=np.int64)
             table[chosen] = values
             sums = table[symbols_per_row].sum(axis=1)
             if len(np.unique(sums)) == rows:

@@ -73,17 +73,20 @@ def choose_front(
     if kind not in KINDS:
         raise ConfigurationError(f"token_values must be one of {', '.join(KINDS)}, got {kind!r}{nearest(kind, KINDS)}")
     length = symbols.shape[1]
+    used, places = np.unique(symbols, return_inverse=True)
+    places = places.reshape(symbols.shape)
     if kind == "distinguishing":
         if weights == "float32" or per_position:
             raise ConfigurationError(
                 "token_values='distinguishing' writes one wide key per sequence; use float64, int64 or exact weights "
                 "and one label per sequence, or token_values='hash'"
             )
-        chosen = distinguishing_tokens(symbols, alphabet)
-        front = value_table(alphabet, length, ordered, chosen, distinct_values(symbols, chosen, alphabet, seed))
-        return front, keys_of(front.table, symbols, per_position=False)
+        chosen = used[distinguishing_tokens(places, len(used))]
+        given = distinct_values(places, np.searchsorted(used, chosen), seed)
+        front = value_table(length, ordered, chosen, given)
+        return front, keys_of(front.values(used), places, per_position=False)
     for attempt, front in enumerate(_candidates(alphabet, items, length, ordered, per_position, weights, seed)):
-        keys = keys_of(front.table, symbols, per_position=per_position)
+        keys = keys_of(front.values(used), places, per_position=per_position)
         if _distinct(keys, items):
             front.structure["tries"] = attempt + 1
             return front, keys

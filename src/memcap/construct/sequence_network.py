@@ -136,8 +136,8 @@ def keys_of(values: NDArray[np.int64], symbols: NDArray[np.int64], *, per_positi
     """Keys by direct summation: int64 (rows, limbs), or (rows, length, limbs) per position.
 
     Args:
-        values: value(s) of every symbol, (symbols, limbs).
-        symbols: symbol numbers, (rows, length), padding included.
+        values: value(s) of the symbols that occur, (symbols, limbs).
+        symbols: (rows, length) places in ``values``, padding included.
     """
     sums = np.zeros((len(symbols), values.shape[1]), dtype=np.int64)
     for position in range(symbols.shape[1]):  # no (rows, length, limbs) temporary

@@ -17,6 +17,7 @@ docs/theory/tokens.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,7 +40,7 @@ class TokenFront:
         value_channels: names of the channels whose sums are the key (one, or two limbs).
         embed: ``(token, position)`` -> channels.
         blocks: token-wise blocks over ``channels``.
-        table: value(s) of every symbol, int64 (symbols, limbs); what the blocks compute, used to choose keys.
+        values: symbol numbers (any shape) -> value(s) (..., limbs), int64: what the blocks compute.
         structure: JSON-able facts.
     """
 
@@ -48,7 +49,7 @@ class TokenFront:
     value_channels: tuple[str, ...]
     embed: Affine
     blocks: tuple[Block, ...]
-    table: NDArray[np.int64]
+    values: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     structure: dict[str, object] = field(default_factory=dict)
 
 
@@ -108,23 +109,27 @@ def fold_hash(
     entries = [(0, 0, scale * 2 * spread * token_weight), (0, 1, scale * 2 * spread * position_weight)]
     embed = Affine.from_entries(2, 2, entries, [scale, 0])
 
-    state = (2 * spread * np.arange(symbols, dtype=np.int64) + 1) * scale
-    value = np.zeros(symbols, dtype=np.int64)
     blocks = []
     deferred = 0  # true state = channel - deferred
     for step in range(rounds):
         c = modulus << (rounds - step - 1)
         first = Affine.from_entries(1, 2, [(0, 0, -1)], [c + deferred])
-        outputs: list[tuple[int, int, int]] = []
-        fold = np.maximum(c - state, 0)
-        if step < rounds - 1:
-            outputs.append((0, 0, 2))
+        outputs = [(0, 0, 2)] if step < rounds - 1 else []
         if step >= warm_up:
             outputs.append((1, 0, omega[step - warm_up]))
-            value += omega[step - warm_up] * fold
         blocks.append(Block(f"token/{step}", (first, Affine.from_entries(2, 1, outputs))))
-        state = np.abs(state - c)
         deferred += c
+
+    def values(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        state = (2 * spread * numbers + 1) * scale
+        value = np.zeros(numbers.shape, dtype=np.int64)
+        for step in range(rounds):
+            c = modulus << (rounds - step - 1)
+            if step >= warm_up:
+                value += omega[step - warm_up] * np.maximum(c - state, 0)
+            state = np.abs(state - c)
+        return value[..., None]
+
     structure: dict[str, object] = {
         "modulus": modulus,
         "spread": spread,
@@ -132,7 +137,7 @@ def fold_hash(
         "terms": terms,
         "attempt": attempt,
     }
-    return TokenFront("fold-hash", ("token", "value"), ("value",), embed, tuple(blocks), value[:, None], structure)
+    return TokenFront("fold-hash", ("token", "value"), ("value",), embed, tuple(blocks), values, structure)
 
 
 def bit_hash(
@@ -169,8 +174,6 @@ def bit_hash(
     entries = [(0, 0, 4 * spread * token_weight), (0, 1, 4 * spread * position_weight)]
     embed = Affine.from_entries(3, 2, entries, [centre, 0, 0])
 
-    state = 4 * spread * np.arange(symbols, dtype=np.int64) + centre
-    values = np.zeros((symbols, 2), dtype=np.int64)
     blocks = []
     for step in range(rounds):
         neurons: list[tuple[int, int, int]] = [(0, 0, 1)]
@@ -187,11 +190,20 @@ def bit_hash(
             neurons.append((place, 0, 1))
             biases.append(-1)
             outputs += [(1 + limb, 0, 2**bit), (1 + limb, place, -(2**bit))]
-            values[:, limb] += (state > 0).astype(np.int64) << bit
         first = Affine.from_entries(len(biases), 3, neurons, biases)
         second = Affine.from_entries(3, len(biases), outputs, [height if advance else 0, 0, 0])
         blocks.append(Block(f"token/{step}", (first, second)))
-        state = height - 2 * np.abs(state)
+
+    def values(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        state = 4 * spread * numbers + centre
+        value = np.zeros((*numbers.shape, 2), dtype=np.int64)
+        for step in range(rounds):
+            if step >= warm_up:
+                limb, bit = plan[step - warm_up]
+                value[..., limb] += (state > 0).astype(np.int64) << bit
+            state = height - 2 * np.abs(state)
+        return value
+
     structure: dict[str, object] = {
         "height": height,
         "spread": spread,
@@ -203,26 +215,20 @@ def bit_hash(
     return TokenFront("bit-hash", channels, channels[1:], embed, tuple(blocks), values, structure)
 
 
-def value_table(
-    symbols: int, length: int, ordered: bool, chosen: NDArray[np.int64], values: NDArray[np.int64]
-) -> TokenFront:
-    """Values for ``chosen`` symbols, zero elsewhere: three neurons (a hat) and nine parameters each."""
+def value_table(length: int, ordered: bool, chosen: NDArray[np.int64], given: NDArray[np.int64]) -> TokenFront:
+    """The values ``given`` for the symbols ``chosen`` (sorted), zero elsewhere: a hat of three neurons each."""
     token_weight, position_weight = symbol_weights(length, ordered)
     embed = Affine.from_entries(2, 2, [(0, 0, token_weight), (0, 1, position_weight)])
     count = len(chosen)
     neurons = [(3 * i + k, 0, 1) for i in range(count) for k in range(3)]
     biases = [1 - k - int(symbol) for symbol in chosen for k in range(3)]
-    outputs = [(1, 3 * i + k, int(v) * (-2 if k == 1 else 1)) for i, v in enumerate(values) for k in range(3)]
+    outputs = [(1, 3 * i + k, int(v) * (-2 if k == 1 else 1)) for i, v in enumerate(given) for k in range(3)]
     first = Affine.from_entries(3 * count, 2, neurons, biases)
     second = Affine.from_entries(2, 3 * count, outputs)
-    table = np.zeros((symbols, 1), dtype=np.int64)
-    table[chosen, 0] = values
-    return TokenFront(
-        "table",
-        ("token", "value"),
-        ("value",),
-        embed,
-        (Block("token/values", (first, second)),),
-        table,
-        {"tokens": count},
-    )
+
+    def values(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        place = np.minimum(np.searchsorted(chosen, numbers), count - 1)
+        return np.where(chosen[place] == numbers, given[place], 0)[..., None]
+
+    block = Block("token/values", (first, second))
+    return TokenFront("table", ("token", "value"), ("value",), embed, (block,), values, {"tokens": count})
