@@ -1,0 +1,94 @@
+"""Write a study's tidy table as Parquet, CSV or JSON lines; the file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from memcap.errors import ConfigurationError, RunError, nearest
+from memcap.study.record import plain
+from memcap.study.table import Columns
+
+
+def _text(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _parquet(columns: Columns, path: Path) -> None:
+    arrays = []
+    for values in columns.values():
+        try:
+            array = pa.array(values, from_pandas=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # values of several kinds, or beyond 64 bits
+            array = pa.array([None if v is None else _text(v) for v in values])
+        arrays.append(array.cast(pa.string()) if pa.types.is_null(array.type) else array)
+    pq.write_table(pa.table(arrays, names=list(columns)), path)
+
+
+def _csv(columns: Columns, path: Path) -> None:
+    def cell(value: Any) -> Any:
+        if value is None:
+            return ""
+        if isinstance(value, float) and not math.isfinite(value):
+            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return _text(value) if isinstance(value, list | dict) else value
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([cell(v) for v in row] for row in zip(*columns.values(), strict=True))
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {k: _strict(v) for k, v in value.items()}
+    return [_strict(v) for v in value] if isinstance(value, list) else value
+
+
+def _jsonl(columns: Columns, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for row in zip(*columns.values(), strict=True):
+            record = {name: _strict(value) for name, value in zip(columns, row, strict=True) if value is not None}
+            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+WRITERS: dict[str, Callable[[Columns, Path], None]] = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}
+
+
+def write_table(columns: Columns, path: Path) -> None:
+    """Write ``columns`` to ``path``; its ending says the format.
+
+    In Parquet NaN stays NaN and a missing value is null.  In CSV NaN and infinities are ``NaN``, ``Infinity`` and
+    ``-Infinity`` and a missing value is empty.  In JSON lines they are these words as strings, and a missing value's
+    key is left out.
+
+    Raises:
+        ConfigurationError: for another ending.
+        RunError: if the file cannot be written.
+    """
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        hint = nearest(path.suffix, WRITERS)
+        raise ConfigurationError(
+            f"{path}: export writes {', '.join(WRITERS)}, not {path.suffix or 'no ending'!r}{hint}"
+        )
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        writer(columns, partial)
+        os.replace(partial, path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)

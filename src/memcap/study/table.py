@@ -1,0 +1,155 @@
+"""A store's rows as one tidy table: columns of plain values, then a pandas frame.
+
+Columns, in this order: ``identity``, ``task``; one per setting; ``seed``, ``state``; one per result, nested ones as
+``outer.inner``; then how it went (``seconds`` ... ``error``).  A value that a row does not have is ``None`` in the
+columns and missing in the frame; NaN and infinities stay what they are.  A result with the name of another column is
+called ``result.name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from memcap.errors import ConfigurationError, nearest
+from memcap.study.cell import canonical
+from memcap.study.expression import Expression
+from memcap.study.record import Record, State
+
+FIRST = ("identity", "task")
+MIDDLE = ("seed", "state")
+LAST = (
+    "seconds",
+    "cpu_seconds",
+    "peak_memory",
+    "started",
+    "finished",
+    "attempts",
+    "host",
+    "device",
+    "data_hash",
+    "task_version",
+    "versions",
+    "error_type",
+    "error",
+)
+RESERVED = frozenset({*FIRST, *MIDDLE, *LAST})
+_FROM_OUTCOME = (
+    "seconds",
+    "cpu_seconds",
+    "peak_memory",
+    "started",
+    "finished",
+    "host",
+    "device",
+    "data_hash",
+    "error_type",
+    "error",
+)
+
+Columns = dict[str, list[Any]]
+
+
+def flatten(result: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested results with dotted names; lists stay lists.
+
+    >>> flatten({"recall": 1.0, "snr": {"signal": 2.0}})
+    {'recall': 1.0, 'snr.signal': 2.0}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in result.items():
+        if isinstance(value, dict) and value:
+            flat.update(flatten(value, f"{prefix}{name}."))
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+class _Group:
+    """Columns that appear while rows arrive; what a row lacks is ``None``."""
+
+    def __init__(self) -> None:
+        self.columns: Columns = {}
+
+    def put(self, row: int, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            column = self.columns.setdefault(name, [])
+            if len(column) < row:
+                column.extend([None] * (row - len(column)))
+            column.append(value)
+
+    def pad(self, rows: int) -> None:
+        for column in self.columns.values():
+            column.extend([None] * (rows - len(column)))
+
+
+def columns_of(records: Iterable[Record], where: str | None = None) -> Columns:
+    """The tidy table as lists of equal length, rows in the order of the store.
+
+    Args:
+        records: rows of a store.
+        where: an expression over the columns; rows where it is true stay, rows that lack a value it needs do not.
+
+    Raises:
+        ConfigurationError: if ``where`` is not an expression or names no column.
+    """
+    condition = Expression(where) if where else None
+    named: set[str] = set()
+    settings, results = _Group(), _Group()
+    fixed: Columns = {name: [] for name in (*FIRST, *MIDDLE, *LAST)}
+    rows = total = 0
+    for record in records:
+        total += 1
+        mine = {(n if n not in RESERVED else f"setting.{n}"): v for n, v in record.settings.items()}
+        outcome = record.outcome
+        done = outcome is not None and record.state is State.DONE
+        found = flatten(outcome.result) if outcome is not None and done else {}
+        found = {(n if n not in mine and n not in RESERVED else f"result.{n}"): v for n, v in found.items()}
+        facts: dict[str, Any] = dict.fromkeys(LAST)
+        facts.update(attempts=record.attempts, task_version=record.task_version)
+        if outcome is not None:
+            facts.update({name: getattr(outcome, name) for name in _FROM_OUTCOME})
+            facts["versions"] = canonical(outcome.versions)
+        facts.update(identity=record.identity, task=record.task, seed=record.seed, state=str(record.state))
+        if condition is not None:
+            values = {**facts, **mine, **found}
+            named.update(values)
+            if any(values.get(n) is None for n in condition.names) or not condition.evaluate(values):
+                continue
+        settings.put(rows, mine)
+        results.put(rows, found)
+        for name, column in fixed.items():
+            column.append(facts[name])
+        rows += 1
+    if condition is not None and total:
+        for name in sorted(condition.names - named):
+            raise ConfigurationError(f"where: no column {name!r}{nearest(name, named)}")
+    settings.pad(rows)
+    results.pad(rows)
+    names = [*FIRST, *settings.columns, *MIDDLE, *results.columns, *LAST]
+    every = {**fixed, **settings.columns, **results.columns}
+    return {name: every[name] for name in names}
+
+
+def frame_of(columns: Columns) -> pd.DataFrame:
+    """The columns as a pandas frame: whole numbers stay whole numbers where some are missing."""
+    return pd.DataFrame({name: _series(values) for name, values in columns.items()})
+
+
+def _series(values: list[Any]) -> pd.Series[Any]:
+    kinds = {type(v) for v in values}
+    missing = type(None) in kinds
+    kinds.discard(type(None))
+    if kinds == {int}:
+        if all(v is None or -(2**63) <= v < 2**63 for v in values):
+            return pd.Series(values, dtype="Int64" if missing else "int64")
+        return pd.Series(values, dtype=object)
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean" if missing else "bool")
+    if kinds and kinds <= {int, float}:
+        return pd.Series([float("nan") if v is None else float(v) for v in values], dtype="float64")
+    if kinds == {str}:
+        return pd.Series(values, dtype="str")
+    return pd.Series(values, dtype=object)
