@@ -20,7 +20,9 @@ from memcap.version import __version__
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "reproduce": ("memcap.cli.reproduce", "Rebuild a published figure from its checked-in configuration."),
+}
 """Verb -> (module in memcap.cli that defines ``command``, one-line help)."""
 
 
