@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int64, Integer
 
 from memcap.data.labels import Label, number_labels
-from memcap.data.origin import shorten
+from memcap.data.origin import brief
 from memcap.data.padding import pad_rows
 from memcap.data.symbols import LARGEST_VOCABULARY
 from memcap.errors import DataError
@@ -39,15 +39,13 @@ def _plain(values: Any) -> Any:
     if hasattr(values, "__array__"):  # torch, pandas, pyarrow
         return np.asarray(values)
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise DataError(f"expected an array or a list of rows, got {shorten(repr(values))}")
+        raise DataError(f"expected an array or a list of rows, got {brief(values)}")
     return list(values)
 
 
 def _refuse(value: object, row: int) -> DataError:
     hint = "; for text use memcap.read_sequences" if isinstance(value, str) else ""
-    return DataError(
-        f"row {row}: expected whole numbers, got {shorten(repr(value))} of type {type(value).__name__}{hint}"
-    )
+    return DataError(f"row {row}: expected whole numbers, got {brief(value)} of type {type(value).__name__}{hint}")
 
 
 def _whole(items: Any, lengths: Int64[np.ndarray, " rows"]) -> Integer[np.ndarray, " tokens"]:
@@ -71,7 +69,7 @@ def _whole(items: Any, lengths: Int64[np.ndarray, " rows"]) -> Integer[np.ndarra
 
 def _range(value: int, row: int) -> DataError:
     what = "must not be negative" if value < 0 else "must be below 2^62"
-    return DataError(f"row {row}: token ids {what}, got {value}")
+    return DataError(f"row {row}: token ids {what}, got {brief(value)}")
 
 
 def integer_rows(tokens: Any) -> tuple[Int64[np.ndarray, " tokens"], Int64[np.ndarray, " rows"]]:
@@ -94,7 +92,7 @@ def integer_rows(tokens: Any) -> tuple[Int64[np.ndarray, " tokens"], Int64[np.nd
         nested = [_is_sequence(row) for row in tokens]
         if any(nested) and not all(nested):
             row = nested.index(not nested[0])
-            raise DataError(f"row {row + 1}: {shorten(repr(tokens[row]))} among rows of another shape")
+            raise DataError(f"row {row + 1}: {brief(tokens[row])} among rows of another shape")
         lengths = np.array([len(row) for row in tokens] if nested[0] else [1] * len(tokens), dtype=np.int64)
         items = _joined(tokens) if nested[0] else tokens
     if not lengths.all():
@@ -130,7 +128,7 @@ def label_rows(
         return number_labels(labels, lambda i, text: DataError(f"{place(i + 1)}: {text}{note}"))
     if not all(nested):
         row = nested.index(not nested[0])
-        raise DataError(f"{place(row + 1)}: label {shorten(repr(labels[row]))} among labels of another shape{note}")
+        raise DataError(f"{place(row + 1)}: label {brief(labels[row])} among labels of another shape{note}")
     counts = np.fromiter(map(len, labels), dtype=np.int64, count=len(labels))
     if (counts != lengths).any():
         row = int(np.argmax(counts != lengths))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from memcap.data.grouping import Groups, group_rows
-from memcap.data.origin import Origin, shorten
+from memcap.data.origin import Origin, brief
 from memcap.errors import ConfigurationError, ConflictError, ConflictGroup, nearest
 
 CHOICES = ("error", "drop", "first")
@@ -205,7 +205,7 @@ def _item_error(
     for part, group in zip(whole[:SHOWN], found, strict=False):
         ids = data.tokens[alive[part[0]]]
         told = list(zip(group.rows, group.labels, strict=True))
-        places = ", ".join(f"{row} -> {shorten(repr(text))}" for row, text in told[:SHOWN])
+        places = ", ".join(f"{row} -> {brief(text)}" for row, text in told[:SHOWN])
         places += f", and {len(told) - SHOWN} more labels" if len(told) > SHOWN else ""
         lines.append(f"  {show(ids[ids != data.pad].tolist())!r}: {origin.unit} {places}")
     plural = "carries" if len(found) == 1 else "carry"
@@ -238,7 +238,7 @@ def _label(data: Rows, i: int) -> object:
 
 def _labels(labels: tuple[object, ...]) -> str:
     more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    return ", ".join(shorten(repr(label)) for label in labels[:SHOWN]) + more
+    return ", ".join(brief(label) for label in labels[:SHOWN]) + more
 
 
 def _count(number: int, what: str) -> str:

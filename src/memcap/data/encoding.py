@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int64
 
-from memcap.data.origin import shorten
+from memcap.data.origin import brief, shorten
 from memcap.data.padding import pad_rows
 from memcap.data.symbols import KINDS, LARGEST_VOCABULARY, UNITS, one_text, split_item
 from memcap.data.textfile import read_text
@@ -143,7 +143,7 @@ class Encoding:
             DataError: an item of a type that this encoding does not read.
         """
         if isinstance(items, str | bytes):
-            raise DataError(f"expected a list of items, got one {type(items).__name__}; write [{shorten(repr(items))}]")
+            raise DataError(f"expected a list of items, got one {type(items).__name__}; write [{brief(items)}]")
         encoded: list[list[int]] = []
         for number, raw in enumerate(items, 1):
             try:
@@ -151,7 +151,7 @@ class Encoding:
             except (DomainError, DataError) as error:
                 raise type(error)(f"item {number}: {error}") from None
             if not ids:
-                raise DomainError(f"item {number}: empty sequence {shorten(repr(raw))}")
+                raise DomainError(f"item {number}: empty sequence {brief(raw)}")
             if length is not None and len(ids) > length:
                 raise DomainError(f"item {number}: {len(ids)} {self.unit}s, longer than the longest known ({length})")
             encoded.append(ids)

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from jaxtyping import Int64
 
-from memcap.data.origin import shorten
+from memcap.data.origin import brief
 from memcap.errors import DataError
 
 Label = str | int | bool
 AS_TEXT = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID)
+
+LARGEST_BITS = 4096
+"""Python prints integers of at most 4,300 digits; a label must be printable."""
 
 
 def plain_label(value: object) -> Label:
@@ -44,6 +47,8 @@ def plain_label(value: object) -> Label:
                 raise DataError(f"the label {value!r} holds half a character (lone surrogate)") from None
         return str(value)
     if isinstance(value, bool | int):
+        if value.bit_length() > LARGEST_BITS:
+            raise DataError(f"whole-number labels have at most {LARGEST_BITS} bits, got one of {value.bit_length()}")
         return value
     if value is None or (isinstance(value, float | decimal.Decimal) and value != value):
         raise DataError("the label is null")
@@ -52,7 +57,7 @@ def plain_label(value: object) -> Label:
     if isinstance(value, AS_TEXT):
         return str(value)
     raise DataError(
-        f"labels must be text, whole numbers or truth values, got {shorten(repr(value))} of type {type(value).__name__}"
+        f"labels must be text, whole numbers or truth values, got {brief(value)} of type {type(value).__name__}"
     )
 
 

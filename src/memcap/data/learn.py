@@ -5,15 +5,17 @@ Symbols are numbered in code-point order of everything read, so ids do not depen
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import chain
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
 from memcap.data.encoding import Encoding
-from memcap.data.origin import Origin, shorten
+from memcap.data.origin import Origin, brief
 from memcap.data.symbols import KINDS, split_item
 from memcap.errors import ConfigurationError, DataError, DomainError, nearest
 
@@ -55,40 +57,50 @@ def encode_items(
         DataError: an item of the wrong type, or an empty one; names the place.
         DomainError: a symbol that a given encoding does not know; names the place.
     """
-    split: Callable[[object], Sequence[object]]
-    if isinstance(encoding, Encoding):
-        split = encoding.encode
-    else:
-        kind = encoding
-
-        def split(raw: object) -> Sequence[object]:
-            return split_item(kind, raw)
-
-    parts: list[Sequence[object]] = []
-    for i, raw in enumerate(items):
-        try:
-            symbols = split(raw)
-        except (DataError, DomainError) as error:
-            raise type(error)(f"{origin.at(int(rows[i]))}: {error}") from None
-        if not symbols:
-            got = f" (from {shorten(repr(raw))})" if raw else ""
-            raise DataError(f"{origin.at(int(rows[i]))}: empty sequence{got}")
-        parts.append(symbols)
-        if progress is not None and (i + 1) % EVERY == 0:
-            progress(i + 1, len(items), "encoding")
-    lengths = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
-    flat, learnt = _number(chain.from_iterable(parts), int(lengths.sum()), encoding)
-    if progress is not None:
-        progress(len(items), len(items), "encoding")
+    split = encoding.encode if isinstance(encoding, Encoding) else partial(split_item, encoding)
+    numbered = _Numbering(encoding)
+    pieces: list[Int64[np.ndarray, " tokens"]] = []
+    lengths = np.empty(len(items), dtype=np.int64)
+    for start in range(0, len(items), EVERY):  # a block at a time: millions of small lists would slow the interpreter
+        symbols: list[object] = []
+        for i in range(start, min(start + EVERY, len(items))):
+            before = len(symbols)
+            try:
+                symbols.extend(split(items[i]))
+            except (DataError, DomainError) as error:
+                raise type(error)(f"{origin.at(int(rows[i]))}: {error}") from None
+            lengths[i] = len(symbols) - before
+            if len(symbols) == before:
+                got = f" (from {brief(items[i])})" if items[i] else ""
+                raise DataError(f"{origin.at(int(rows[i]))}: empty sequence{got}")
+        pieces.append(numbered.ids(symbols))
+        if progress is not None:
+            progress(min(start + EVERY, len(items)), len(items), "encoding")
+    flat, learnt = numbered.finish(np.concatenate(pieces))
     return flat, lengths, learnt
 
 
-def _number(
-    symbols: chain[object], count: int, encoding: str | Encoding
-) -> tuple[Int64[np.ndarray, " tokens"], Encoding]:
-    if isinstance(encoding, Encoding) or encoding == "integers":
-        flat = np.fromiter(symbols, dtype=np.int64, count=count)
-        return flat, encoding if isinstance(encoding, Encoding) else Encoding.of_integers(int(flat.max()) + 1)
-    listed = [str(symbol) for symbol in symbols]
-    learnt = Encoding.of_symbols(encoding, sorted(set(listed)))
-    return np.fromiter(map(learnt.index.__getitem__, listed), dtype=np.int64, count=count), learnt
+class _Numbering:
+    """Numbers symbols as they come; `finish` renumbers them in code-point order."""
+
+    def __init__(self, encoding: str | Encoding) -> None:
+        self.encoding = encoding
+        self.provisional: defaultdict[object, int] = defaultdict()
+        self.provisional.default_factory = self.provisional.__len__
+
+    @property
+    def learns(self) -> bool:
+        return not isinstance(self.encoding, Encoding) and self.encoding != "integers"
+
+    def ids(self, symbols: list[Any]) -> Int64[np.ndarray, " tokens"]:
+        numbers = map(self.provisional.__getitem__, symbols) if self.learns else symbols
+        return np.fromiter(numbers, dtype=np.int64, count=len(symbols))
+
+    def finish(self, flat: Int64[np.ndarray, " tokens"]) -> tuple[Int64[np.ndarray, " tokens"], Encoding]:
+        if isinstance(self.encoding, Encoding):
+            return flat, self.encoding
+        if not self.learns:
+            return flat, Encoding.of_integers(int(flat.max()) + 1)
+        learnt = Encoding.of_symbols(self.encoding, sorted(map(str, self.provisional)))
+        rank = np.array([learnt.index[str(symbol)] for symbol in self.provisional], dtype=np.int64)
+        return rank[flat], learnt

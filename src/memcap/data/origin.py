@@ -34,3 +34,11 @@ class Origin:
 def shorten(text: str, limit: int = 60) -> str:
     """``text`` cut to ``limit`` characters for a message."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def brief(value: object, limit: int = 60) -> str:
+    """``repr(value)`` cut to ``limit`` characters; of what has none (an integer of 5,000 digits) the type."""
+    try:
+        return shorten(repr(value), limit)
+    except (ValueError, RecursionError):
+        return f"<{type(value).__name__} too large to print>"

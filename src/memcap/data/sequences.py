@@ -68,7 +68,7 @@ class SequenceData:
 
     def __repr__(self) -> str:
         kind = "ordered" if self.ordered else "multisets"
-        where = ", per position" if self.per_position else ""
+        where = " per position" if self.per_position else ""
         left_out = f", {self.dropped.groups} ambiguous" if self.dropped.groups else ""
         return (
             f"SequenceData({len(self)} items, length {self.length}, {kind}, {self.vocabulary_size} "

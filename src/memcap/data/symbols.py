@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from memcap.data.origin import shorten
+from memcap.data.origin import brief, shorten
 from memcap.errors import DataError
 
 KINDS = ("words", "characters", "bytes", "integers", "tokenizer")
@@ -45,7 +45,7 @@ def _written_integers(text: str) -> list[int]:
             )
         if len(piece) > 19 and len(piece.lstrip("0")) > 19:
             raise DataError(f"token ids must be below 2^62, got {shorten(piece)}")
-    return [int(piece) for piece in pieces]
+    return [int(piece if len(piece) <= 19 else piece.lstrip("0") or "0") for piece in pieces]
 
 
 def parse_integers(raw: object) -> list[int]:
@@ -57,19 +57,19 @@ def parse_integers(raw: object) -> list[int]:
     if isinstance(raw, str):
         numbers = _written_integers(raw)
     elif isinstance(raw, bytes):
-        raise DataError(f"expected whole numbers, got bytes {shorten(repr(raw))}")
+        raise DataError(f"expected whole numbers, got bytes {brief(raw)}")
     else:
         numbers = []
         for value in raw if isinstance(raw, Iterable) else [raw]:
             plain = value.item() if isinstance(value, np.generic) else value
             if isinstance(plain, bool) or not isinstance(plain, int):
-                raise DataError(f"expected whole numbers, got {shorten(repr(plain))} of type {type(plain).__name__}")
+                raise DataError(f"expected whole numbers, got {brief(plain)} of type {type(plain).__name__}")
             numbers.append(plain)
     for number in numbers:
         if number < 0:
-            raise DataError(f"token ids must not be negative, got {number}")
+            raise DataError(f"token ids must not be negative, got {brief(number)}")
         if number >= LARGEST_VOCABULARY:
-            raise DataError(f"token ids must be below 2^62, got {number}")
+            raise DataError(f"token ids must be below 2^62, got {brief(number)}")
     return numbers
 
 
@@ -88,7 +88,7 @@ def one_text(raw: object, kind: str) -> str:
     if isinstance(raw, str):
         return _no_surrogates(raw)
     hint = "; pass encoding='integers'" if _whole_numbers(raw) else ""
-    raise DataError(f"encoding {kind!r} expects text, got {shorten(repr(raw))} of type {type(raw).__name__}{hint}")
+    raise DataError(f"encoding {kind!r} expects text, got {brief(raw)} of type {type(raw).__name__}{hint}")
 
 
 def _whole_numbers(raw: object) -> bool:
