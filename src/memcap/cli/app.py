@@ -21,6 +21,12 @@ out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 VERBS: dict[str, tuple[str, str]] = {
+    "build": ("memcap.cli.build", "Write a transformer that recalls every item of a data file, and prove it."),
+    "check": ("memcap.cli.check", "Check a memory against data, from the stored weights, in integers."),
+    "recall": ("memcap.cli.recall", "Ask a memory for the labels of items."),
+    "doctor": ("memcap.cli.doctor", "Versions, threads, and whether float arithmetic here is exact."),
+
+    "simulate": ("memcap.cli.simulate", "Train on a retrieval task by a few gradient steps and measure recall."),
     "reproduce": ("memcap.cli.reproduce", "Rebuild a published figure from its checked-in configuration."),
 }
 """Verb -> (module in memcap.cli that defines ``command``, one-line help)."""

@@ -27,6 +27,8 @@ from memcap.retrieval.token_kernels import materialise, materialise_rows
 
 OPTIMISERS = ("gd", "sgd", "adam")
 DEFAULT_RATES = {"gd": 100.0, "sgd": 30.0, "adam": 0.03}
+DEFAULT_LEARNED_RATES = {"gd": 3.0, "sgd": 1.0, "adam": 0.03}
+"""With learned embeddings the logits are products of three trained factors, which large steps make diverge."""
 CHUNK = 4096
 REPORTS = 20
 
@@ -37,7 +39,8 @@ class Training:
 
     Args:
         optimiser: ``gd`` (full batch), ``sgd`` (mini-batches) or ``adam`` (full batch unless ``batch`` is given).
-        learning_rate: of every parameter; None for 100 (gd), 30 (sgd), 0.03 (adam).
+        learning_rate: of every parameter; None for 100 (gd), 30 (sgd), 0.03 (adam); with learned
+            embeddings 3, 1, 0.03.
         steps: most updates.
         batch: samples an update; None for all (512 for sgd).  Epochs are drawn without replacement.
         until_loss: stop when the loss of an update's batch is at or below this (nats); None never stops early.
@@ -86,7 +89,8 @@ class Training:
     @property
     def rate(self) -> float:
         """The learning rate that is used."""
-        return DEFAULT_RATES[self.optimiser] if self.learning_rate is None else float(self.learning_rate)
+        defaults = DEFAULT_LEARNED_RATES if self.learned_embeddings else DEFAULT_RATES
+        return defaults[self.optimiser] if self.learning_rate is None else float(self.learning_rate)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, ready for strict JSON; the learning rate as used."""

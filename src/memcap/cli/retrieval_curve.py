@@ -1,0 +1,78 @@
+"""``--curve samples=100..100000``: the points of a sweep, and a picture of it in the terminal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+
+from memcap.errors import ConfigurationError, nearest
+
+FIELDS = ("vocabulary", "length", "samples", "dimension", "width")
+_TEXT = re.compile(r"(?P<field>\w+)=(?P<low>[\d_.e+]+?)\.\.(?P<high>[\d_.e+]+?)(?::(?P<points>\d+))?")
+ROWS, COLUMNS = 16, 64
+
+
+def curve_points(text: str, default_points: int = 9) -> tuple[str, list[int]]:
+    """The field and its values, evenly spaced in the logarithm and distinct.
+
+    Raises:
+        ConfigurationError: if the text is not ``field=low..high`` or ``field=low..high:points``.
+
+    >>> curve_points("samples=100..100000:4")
+    ('samples', [100, 1000, 10000, 100000])
+    """
+    match = _TEXT.fullmatch(text.replace(" ", "").replace(",", ""))
+    try:
+        if match is None:
+            raise ValueError
+        low, high = (int(float(match[name])) for name in ("low", "high"))
+        points = int(match["points"] or default_points)
+    except (ValueError, OverflowError):
+        raise ConfigurationError(
+            f"--curve takes field=low..high or field=low..high:points, such as samples=100..100000:7, got {text!r}"
+        ) from None
+    if match["field"] not in FIELDS:
+        raise ConfigurationError(
+            f"--curve sweeps {', '.join(FIELDS)}, got {match['field']!r}{nearest(match['field'], FIELDS)}"
+        )
+    if not 1 <= low < high or not 2 <= points <= 1000:
+        raise ConfigurationError(f"--curve needs 1 <= low < high and 2 to 1000 points, got {text!r}")
+    ratio = math.log(high / low) / (points - 1)
+    values = sorted({round(low * math.exp(ratio * i)) for i in range(points)})
+    return match["field"], values
+
+
+def picture(
+    name: str,
+    values: Sequence[float],
+    predicted: Sequence[float | None],
+    simulated: Sequence[tuple[float, float, float] | None],
+) -> str:
+    """A character plot of recall against ``values`` (logarithmic): ``·`` predicted, ``●`` simulated, ``│`` interval."""
+    grid = [[" "] * COLUMNS for _ in range(ROWS + 1)]
+    logs = [math.log(value) for value in values]
+    span = (logs[-1] - logs[0]) or 1.0
+
+    def column(log: float) -> int:
+        return round((log - logs[0]) / span * (COLUMNS - 1))
+
+    def row(recall: float) -> int:
+        return ROWS - round(min(max(recall, 0.0), 1.0) * ROWS)
+
+    known = [(log, p) for log, p in zip(logs, predicted, strict=True) if p is not None]
+    for (left, a), (right, b) in itertools.pairwise(known):
+        for x in range(column(left), column(right) + 1):
+            share = (x / (COLUMNS - 1) * span + logs[0] - left) / ((right - left) or 1.0)
+            grid[row(a + (b - a) * min(max(share, 0.0), 1.0))][x] = "·"
+    for log, point in zip(logs, simulated, strict=True):
+        if point is not None:
+            middle, low, high = point
+            for y in range(row(high), row(low) + 1):
+                grid[y][column(log)] = "│"
+            grid[row(middle)][column(log)] = "●"
+    lines = [f"{1 - y / ROWS:5.2f} ┤{''.join(line).rstrip()}" for y, line in enumerate(grid)]
+    first, last = f"{values[0]:,}", f"{values[-1]:,}"
+    axis = first + name.center(COLUMNS - len(first) - len(last)) + last
+    return "\n".join([*lines, "      └" + "─" * COLUMNS, "       " + axis, "       · predicted   ● simulated"])
