@@ -38,18 +38,23 @@ class Audit:
     Attributes:
         limit: the exact integers reach to this magnitude (2^53, 2^24, 2^63 - 1); bounds near it are refined row by row.
         bound: layer name -> bound so far.
+        after_attention: smallest and largest value so far of every channel after the attention, None without one.
     """
 
     def __init__(self, limit: int = INT64_MAX) -> None:
         self.limit = limit
         self.bound: dict[str, int] = {}
+        self.after_attention: list[tuple[int, int]] | None = None
 
     def note(self, name: str, value: float | int) -> None:
         self.bound[name] = max(self.bound.get(name, 0), math.ceil(value))
 
-    def merge(self, other: Audit) -> None:
-        for name, value in other.bound.items():
-            self.note(name, value)
+    def note_after_attention(self, state: State) -> None:
+        found = list(zip(state.min(axis=1).tolist(), state.max(axis=1).tolist(), strict=True))
+        if self.after_attention is not None:
+            pairs = zip(self.after_attention, found, strict=True)
+            found = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs]
+        self.after_attention = found
 
 
 class _Sparse:

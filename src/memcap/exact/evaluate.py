@@ -232,6 +232,8 @@ class _Evaluation:
         else:
             base = np.ascontiguousarray(state[:, :, -1])
         after = self.engine.linear(f"{name}.output", stage.output, mean, base)
+        if self.audit is not None:
+            self.audit.note_after_attention(after)
         return (after.reshape(channels, rows, length) if every_position else after), whole
 
     def read(self, state: State) -> State:
