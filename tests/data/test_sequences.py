@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memcap import SequenceData
@@ -205,6 +205,7 @@ def made(rows, **options):
     return SequenceData.from_arrays([row for row, _ in rows], [label for _, label in rows], **options)
 
 
+@settings(max_examples=40)
 @given(items, st.randoms(use_true_random=False))
 def test_the_hash_names_the_set_of_items(rows, random):
     rows = [*rows, ([9], "a"), ([9, 9], "b")]
@@ -217,6 +218,7 @@ def test_the_hash_names_the_set_of_items(rows, random):
     assert known == {tuple(other.item(i)): other.labels[i] for i in range(len(other))}
 
 
+@settings(max_examples=40)
 @given(items)
 def test_any_change_gives_another_hash(rows):
     rows = [*rows, ([9], "a"), ([9, 9], "b")]
