@@ -40,6 +40,7 @@ _HOMES = {
     "StepSizes": "memcap.retrieval.step_sizes",
     "simulate": "memcap.retrieval.simulate",
     "Study": "memcap.report.study_face",
+    "report": "memcap.report",
 }
 """Public name -> module that defines it.  A value equal to ``memcap.<name>`` is a public submodule."""
 

@@ -1,0 +1,124 @@
+"""What a report is about: cells, the plane (x, y), the result, the target, and the fits through it.
+
+``subject`` fills in what the caller left open; every figure is made from this one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from memcap.errors import ConfigurationError
+from memcap.report.cells import Cells, choose_axes, choose_outcome
+from memcap.report.labels import label, number
+from memcap.report.tables.axis import plain
+from memcap.study.fits import Critical, Exponent
+
+MOST_PANELS = 4
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plane of a study with more than two varied settings: the cells at ``fixed``."""
+
+    cells: Cells
+    fixed: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        """``L = 32, V = 256``; empty when nothing else varies."""
+        return ", ".join(f"{label(k).short} = {number(v)}" for k, v in self.fixed.items())
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Everything the figures of a report share.
+
+    Attributes:
+        cells: all cells.
+        panels: planes to draw, at most ``MOST_PANELS``; the first is the one with most finished cells.
+        hidden: how many further planes exist.
+        x: columns of the plane; None when fewer than two settings vary.
+        y: rows of the plane, along which the target is crossed; None when nothing varies.
+        outcome: the result.
+        predicted: column with its prediction, if any.
+        target: level of the boundary.
+        criticals: fitted crossings along y.
+        exponents: source -> law of the critical value.
+        reasons: why fits are missing, by what they would have given.
+    """
+
+    cells: Cells
+    panels: tuple[Panel, ...]
+    hidden: int
+    x: str | None
+    y: str | None
+    outcome: str
+    predicted: str | None
+    target: float
+    criticals: tuple[Critical, ...] = ()
+    exponents: dict[str, Exponent] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> bool:
+        """Whether the result and its prediction lie in [0, 1]."""
+        columns = [self.outcome] + ([self.predicted] if self.predicted else [])
+        values = self.cells.done[columns].astype(float)
+        return bool(((values >= 0) & (values <= 1) | values.isna()).all(axis=None))
+
+
+def subject(
+    cells: Cells,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    outcome: str | None = None,
+    target: float = 0.5,
+    criticals: Sequence[Critical] | None = None,
+    exponents: Mapping[str, Exponent] | None = None,
+) -> Subject:
+    """The subject of a report, with defaults from the study itself.
+
+    Raises:
+        ConfigurationError: for unknown names (with the nearest valid one) or a target that is not a number.
+        DataError: when no cell has a result.
+    """
+    if not isinstance(target, int | float) or isinstance(target, bool) or target != target:
+        raise ConfigurationError(f"target must be a number, the level of {outcome or 'the result'}, got {target!r}")
+    outcome = choose_outcome(cells, outcome)
+    x, y = choose_axes(cells, x, y)
+    predicted = f"predicted_{outcome}" if f"predicted_{outcome}" in cells.results else None
+    panels = _panels(cells, [a for a in cells.axes if a not in (x, y)])
+    base = Subject(
+        cells, tuple(panels[:MOST_PANELS]), max(len(panels) - MOST_PANELS, 0), x, y, outcome, predicted, target
+    )
+    if criticals is not None or exponents is not None:
+        from dataclasses import replace
+
+        return replace(base, criticals=tuple(criticals or ()), exponents=dict(exponents or {}))
+    return base
+
+
+def _panels(cells: Cells, others: list[str]) -> list[Panel]:
+    if not others:
+        return [Panel(cells, {})]
+    found: list[tuple[int, int, Panel]] = []
+    for values, group in cells.frame.groupby(others, sort=True, dropna=False):
+        fixed = {name: plain(v) for name, v in zip(others, values, strict=True)}
+        done = int((group["state"] == "done").sum())
+        found.append((-done, len(found), Panel(Cells(group, cells.settings, cells.results, cells.meta), fixed)))
+    return [panel for _, _, panel in sorted(found, key=lambda row: row[:2])]
+
+
+def held(cells: Cells, axis: str, others: Mapping[str, pd.Series]) -> Cells:
+    """The cells of one line along ``axis``: every other setting at its middle value (the lower one of two)."""
+    keep = pd.Series(True, index=cells.frame.index)
+    for name, column in others.items():
+        if name != axis:
+            values = sorted(column.unique().tolist(), key=lambda v: (isinstance(v, str), v))
+            keep &= column == values[(len(values) - 1) // 2]
+    return Cells(cells.frame[keep], cells.settings, cells.results, cells.meta)

@@ -1,0 +1,85 @@
+"""Signal against noise: which source makes up how much of the noise at each setting.
+
+The budget comes from the cells (a result that is a dictionary of variances by source, or columns named
+``variance_<source>``) or, for memcap's own retrieval tasks, from the theory of the attention step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from memcap.report.cells import Cells
+
+DRIVE = ("drive", "signal")
+BUDGETS = ("variances", "budget", "noise", "snr_budget")
+PREFIX = "variance_"
+COLUMNS = ["x", "source", "variance", "share", "ratio", "rank"]
+
+
+def signal_shares(cells: Cells, *, x: str) -> pd.DataFrame:
+    """One row per value of x and source of noise.
+
+    Args:
+        cells: of one line: only x and the seed vary; cells that differ in the seed are averaged.
+        x: setting along the line.
+
+    Returns:
+        ``x, source, variance`` (of the score, in the study's units), ``share`` (of the total at that x), ``ratio``
+        (drive² over the total variance; NaN when the drive is not known), ``rank`` (order of the
+        sources, the largest overall first).  Empty when the cells hold no budget and none follows from the settings.
+    """
+    rows = []
+    for value, group in cells.frame.groupby(x, sort=True):
+        budget, drive = _budget(group, cells)
+        total = sum(budget.values())
+        if total > 0:
+            ratio = drive**2 / total
+            rows += [(value, name, v, v / total, ratio) for name, v in budget.items() if v > 0]
+    table = pd.DataFrame(rows, columns=COLUMNS[:-1])
+    if not len(table):
+        return pd.DataFrame(columns=COLUMNS)
+    order = table.groupby("source")["share"].mean().sort_values(ascending=False)
+    table["rank"] = table["source"].map({name: i for i, name in enumerate(order.index)}).astype(int)
+    return table.sort_values(["x", "rank"], kind="stable").reset_index(drop=True)
+
+
+def _budget(group: pd.DataFrame, cells: Cells) -> tuple[dict[str, float], float]:
+    drive = next((float(group[d].astype(float).mean()) for d in DRIVE if d in cells.results), math.nan)
+    for name in BUDGETS:
+        if name in group:
+            stated = [v for v in group[name] if isinstance(v, Mapping)]
+            if stated:
+                sources = dict.fromkeys(k for v in stated for k in v)
+                return {k: sum(float(v.get(k, 0.0)) for v in stated) / len(stated) for k in sources}, drive
+    columns = [c for c in cells.results if c.startswith(PREFIX)]
+    if columns:
+        means = group[columns].astype(float).mean()
+        return {c.removeprefix(PREFIX).replace("_", " "): float(means[c]) for c in columns}, drive
+    return _theory(group.iloc[0], cells)
+
+
+def _theory(row: Any, cells: Cells) -> tuple[dict[str, float], float]:
+    """The budget of the attention step for settings that are a retrieval task; empty for any other study."""
+    from memcap.errors import MemcapError
+    from memcap.retrieval.task import RetrievalTask
+
+    fields = {f.name for f in dataclasses.fields(RetrievalTask)}
+    settings = {s: row[s] for s in cells.settings if s in fields and not _missing(row[s])}
+    if not {"vocabulary", "length", "samples", "dimension"} <= set(settings):
+        return {}, math.nan
+    try:
+        from memcap.retrieval.prediction import predict
+
+        prediction = predict(RetrievalTask(**settings))
+    except MemcapError:
+        return {}, math.nan
+    return dict(prediction.variances), float(prediction.drive)
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
