@@ -164,7 +164,10 @@ def test_everything_needed_is_in_the_record(tokenizer_json):
     ("change", "text"),
     [
         (None, "encoding: expected an object, got NoneType"),
-        ({"kind": "wrods"}, "encoding: unknown kind 'wrods'; known: words, characters, bytes, integers, tokenizer"),
+        (
+            {"kind": "wrods"},
+            "encoding: unknown kind 'wrods'; known: words, characters, bytes, integers, tokenizer, vectors",
+        ),
         ({"extra": 1}, "encoding: missing or unknown keys 'extra'; expected kind, symbols, vocabulary_size"),
         ({"kind": "bytes"}, "encoding: missing or unknown keys 'symbols'; expected kind, vocabulary_size"),
         ({"vocabulary_size": 0}, "encoding: vocabulary_size must be an integer in [1, 2^62], got 0"),
@@ -194,7 +197,7 @@ def test_wrong_names_and_files():
     with pytest.raises(ConfigurationError) as caught:
         Encoding("wrods", 3)
     assert str(caught.value) == (
-        "no encoding 'wrods' (did you mean 'words'?); known: words, characters, bytes, integers, tokenizer"
+        "no encoding 'wrods' (did you mean 'words'?); known: words, characters, bytes, integers, tokenizer, vectors"
     )
     with pytest.raises(DataError, match=r"^vocabulary size must be in \[1, 2\^62\], got 0$"):
         Encoding.of_integers(0)

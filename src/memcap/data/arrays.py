@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, Integer
+from jaxtyping import Float64, Int64, Integer
 
 from memcap.data.labels import Label, number_labels
 from memcap.data.origin import brief
@@ -103,6 +103,32 @@ def integer_rows(tokens: Any) -> tuple[Int64[np.ndarray, " tokens"], Int64[np.nd
         where = int(flat.argmin() if low < 0 else flat.argmax())
         raise _range(low if low < 0 else high, int(np.searchsorted(np.cumsum(lengths), where, side="right")) + 1)
     return flat.astype(np.int64), lengths
+
+
+def vector_rows(tokens: Any) -> tuple[Float64[np.ndarray, "tokens dimension"], Int64[np.ndarray, " rows"]]:
+    """All vectors one row after the other, and the length of each row.
+
+    Raises:
+        DataError: on 0 rows, an empty row, mixed dimensions, or a coordinate that is no finite number.
+    """
+    tokens = _plain(tokens)
+    if len(tokens) == 0:
+        raise DataError("0 rows: nothing to learn")
+    rows: list[np.ndarray] = []
+    for number, row in enumerate(tokens, 1):
+        try:
+            array = np.asarray(row, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"row {number}: expected numbers, got {brief(row)}") from None
+        if array.ndim != 2 or array.size == 0:
+            raise DataError(f"row {number}: expected vectors of shape (length, d), got shape {array.shape}")
+        if rows and array.shape[1] != rows[0].shape[1]:
+            raise DataError(f"row {number}: vectors of {array.shape[1]} coordinates among ones of {rows[0].shape[1]}")
+        if not np.isfinite(array).all():
+            where = int(np.argwhere(~np.isfinite(array))[0, 0])
+            raise DataError(f"row {number}, position {where + 1}: a coordinate is not a finite number")
+        rows.append(array)
+    return np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64)
 
 
 def label_rows(

@@ -187,11 +187,11 @@ def _item_error(
     pairs = group_rows(np.stack([start, label[members]], axis=1))
     shown_rows = members[pairs.first]  # one row per (item, label)
     shown_rows = shown_rows[np.lexsort((shown_rows, groups.first[groups.group[shown_rows]]))]
-    cuts = np.flatnonzero(np.diff(groups.group[shown_rows])) + 1
-    whole = [part.tolist() for part in np.split(shown_rows, cuts)]
+    cuts = [0, *(np.flatnonzero(np.diff(groups.group[shown_rows])) + 1).tolist(), len(shown_rows)]
+    places = data.rows[alive[shown_rows]].tolist()
+    labels = _named(data, alive[shown_rows])
     found = tuple(
-        ConflictGroup(tuple(int(data.rows[alive[i]]) for i in part), tuple(_label(data, int(alive[i])) for i in part))
-        for part in whole
+        ConflictGroup(tuple(places[a:b]), tuple(labels[a:b])) for a, b in zip(cuts[:-1], cuts[1:], strict=True)
     )
     kind, remedy, what = "duplicate-sequence", "", "sequence"
     if not ordered:
@@ -202,10 +202,10 @@ def _item_error(
             resolved = "" if not literal else f" ({len(found) - literal} of them)"
             remedy = f"pass ordered=True to tell permutations apart{resolved} (command line: --ordered), or "
     lines = []
-    for part, group in zip(whole[:SHOWN], found, strict=False):
-        ids = data.tokens[alive[part[0]]]
+    for start, group in zip(cuts[:SHOWN], found, strict=False):
+        ids = data.tokens[alive[shown_rows[start]]]
         told = list(zip(group.rows, group.labels, strict=True))
-        places = ", ".join(f"{row} -> {brief(text)}" for row, text in told[:SHOWN])
+        text = ", ".join(f"{row} -> {brief(text)}" for row, text in told[:SHOWN])
         places += f", and {len(told) - SHOWN} more labels" if len(told) > SHOWN else ""
         lines.append(f"  {show(ids[ids != data.pad].tolist())!r}: {origin.unit} {places}")
     plural = "carries" if len(found) == 1 else "carry"
@@ -230,10 +230,12 @@ def _literal(
     return len(np.unique(group[contradicts]))
 
 
-def _label(data: Rows, i: int) -> object:
+def _named(data: Rows, rows: Int64[np.ndarray, " shown"]) -> list[object]:
+    """The label of each row; for labels per position the tuple of them."""
+    codes = data.codes[rows].tolist()
     if data.codes.ndim == 1:
-        return data.names[int(data.codes[i])]
-    return tuple(data.names[c] for c in data.codes[i].tolist() if c >= 0)
+        return [data.names[code] for code in codes]
+    return [tuple(data.names[code] for code in row if code >= 0) for row in codes]
 
 
 def _labels(labels: tuple[object, ...]) -> str:

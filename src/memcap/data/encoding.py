@@ -19,6 +19,7 @@ from jaxtyping import Int64
 
 from memcap.data.origin import brief, shorten
 from memcap.data.padding import pad_rows
+from memcap.data.projection import VectorProjection
 from memcap.data.symbols import KINDS, LARGEST_VOCABULARY, UNITS, one_text, split_item
 from memcap.data.textfile import read_text
 from memcap.data.tokenizer import load_tokenizer
@@ -34,10 +35,11 @@ class Encoding:
 
     Attributes:
         kind: ``words`` (pattern ``\\w+|[^\\w\\s]``, or lists of strings as they are), ``characters`` (code points),
-            ``bytes`` (of the UTF-8 text), ``integers`` (ids given directly) or ``tokenizer``.
+            ``bytes`` (of the UTF-8 text), ``integers`` (ids given directly), ``tokenizer`` or ``vectors``.
         vocabulary_size: number of ids V; the padding id is V itself.
         symbols: id -> symbol, for words and characters; empty otherwise.
         tokenizer_json: the whole text of tokenizer.json, for kind ``tokenizer``; empty otherwise.
+        projection: real vectors to integers, for kind ``vectors``; None otherwise.
 
     >>> encoding = Encoding.of_symbols("words", ["a", "b"])
     >>> encoding.encode("b a b"), encoding.decode([1, 0, 1])
@@ -48,6 +50,7 @@ class Encoding:
     vocabulary_size: int
     symbols: tuple[str, ...] = ()
     tokenizer_json: str = ""
+    projection: VectorProjection | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -65,6 +68,11 @@ class Encoding:
     def of_integers(cls, vocabulary_size: int) -> Encoding:
         """Integers in [0, ``vocabulary_size``), as they are."""
         return cls("integers", vocabulary_size)
+
+    @classmethod
+    def of_vectors(cls, projection: VectorProjection) -> Encoding:
+        """Real vectors through a fixed-point projection."""
+        return cls("vectors", projection.size, projection=projection)
 
     @classmethod
     def of_bytes(cls) -> Encoding:
@@ -113,6 +121,8 @@ class Encoding:
         """
         if self.kind == "tokenizer":
             return list(self.tokenizer.encode(one_text(raw, self.kind), add_special_tokens=False).ids)
+        if self.projection is not None:
+            return [int(number) for number in self.projection.project(np.atleast_2d(np.asarray(raw, dtype=np.float64)))]
         parts = split_item(self.kind, raw)
         if self.kind == "bytes":
             return [int(part) for part in parts]
@@ -168,7 +178,7 @@ class Encoding:
         outside = next((i for i in plain if not 0 <= i < self.vocabulary_size), None)
         if outside is not None:
             raise DomainError(f"token id {outside} is outside [0, {self.vocabulary_size})")
-        if self.kind == "integers":
+        if self.kind in ("integers", "vectors"):
             return plain
         if self.kind == "bytes":
             return bytes(plain)
@@ -185,6 +195,8 @@ class Encoding:
         """
         if self.kind != other.kind:
             raise DomainError(f"the data is encoded as {self.kind}, expected {other.kind}")
+        if self.projection != other.projection:
+            raise DomainError("the data is projected to integers in another way than expected")
         if self.tokenizer_json != other.tokenizer_json:
             raise DomainError("the data is encoded with another tokenizer.json than the one expected")
         if self.symbols:
@@ -195,7 +207,7 @@ class Encoding:
 
     def symbol(self, token: int) -> str | int:
         """One id as a label: its word, character or tokenizer entry, or the integer itself."""
-        if self.kind in ("integers", "bytes"):
+        if self.kind in ("integers", "bytes", "vectors"):
             return int(token)
         if self.kind == "tokenizer":
             return str(self.tokenizer.id_to_token(int(token)))
@@ -216,6 +228,8 @@ class Encoding:
         if self.kind == "tokenizer":
             record["tokenizer_json"] = self.tokenizer_json
             record["tokenizer_sha256"] = hashlib.sha256(self.tokenizer_json.encode()).hexdigest()
+        if self.projection is not None:
+            record["projection"] = self.projection.to_json()
         return record
 
     @classmethod
@@ -233,6 +247,7 @@ class Encoding:
         wanted = {"kind", "vocabulary_size"}
         wanted |= {"symbols"} if kind in ("words", "characters") else set()
         wanted |= {"tokenizer_json", "tokenizer_sha256"} if kind == "tokenizer" else set()
+        wanted |= {"projection"} if kind == "vectors" else set()
         if set(record) != wanted:
             odd = ", ".join(sorted(map(repr, set(record) ^ wanted)))
             raise FormatError(f"encoding: missing or unknown keys {odd}; expected {', '.join(sorted(wanted))}")
@@ -253,4 +268,9 @@ class Encoding:
             if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != record["tokenizer_sha256"]:
                 raise FormatError("encoding: the stored tokenizer is not the one its hash names")
             return cls("tokenizer", size, tokenizer_json=text)
+        if kind == "vectors":
+            projection = VectorProjection.from_json(record["projection"])
+            if projection.size != size:
+                raise FormatError(f"encoding: the projection has {projection.size} values, vocabulary_size is {size}")
+            return cls.of_vectors(projection)
         return cls(kind, size)

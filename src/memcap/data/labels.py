@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, Integer
 
 from memcap.data.origin import brief
 from memcap.errors import DataError
@@ -77,8 +77,7 @@ def number_labels(
         values: raw labels; ``complaint``: makes the error for value number i (0-based) from what is wrong with it.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        names, codes = np.unique(values, return_inverse=True)
-        return codes.reshape(-1).astype(np.int64), [int(name) for name in names]
+        return _number_integers(values)
     index: dict[tuple[type, object], int] = {}
     codes_list: list[int] = []
     for i, value in enumerate(values):
@@ -90,6 +89,16 @@ def number_labels(
                 raise complaint(i, str(error)) from None
         codes_list.append(index.setdefault((type(value), value), len(index)))
     return np.array(codes_list, dtype=np.int64), [name for _, name in index]  # type: ignore[misc]
+
+
+def _number_integers(values: Integer[np.ndarray, " values"]) -> tuple[Int64[np.ndarray, " values"], list[Label]]:
+    low, high = int(values.min()), int(values.max())
+    if high - low >= 2 * len(values) + 1000:
+        names, codes = np.unique(values, return_inverse=True)
+        return codes.reshape(-1).astype(np.int64), [int(name) for name in names]
+    places = (values - values.dtype.type(low)).astype(np.int64)  # a narrow range needs no sorting
+    used = np.bincount(places) > 0
+    return (np.cumsum(used) - 1)[places], [low + i for i in np.flatnonzero(used).tolist()]
 
 
 def order_classes(

@@ -33,7 +33,7 @@ def resolve_encoding(encoding: str | Path | Encoding) -> str | Encoding:
     """
     if isinstance(encoding, Encoding):
         return encoding
-    names = [kind for kind in KINDS if kind != "tokenizer"]
+    names = [kind for kind in KINDS if kind not in ("tokenizer", "vectors")]
     if encoding in names:
         return Encoding.of_bytes() if encoding == "bytes" else str(encoding)
     if isinstance(encoding, Path) or str(encoding).endswith(".json") or Path(encoding).is_file():

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
-from memcap.data.arrays import integer_rows, label_rows
+from memcap.data.arrays import integer_rows, label_rows, vector_rows
 from memcap.data.conflicts import Dropped, Rows, check_choice, settle
 from memcap.data.encoding import Encoding
 from memcap.data.identity import content_hash
 from memcap.data.labels import Label, order_classes
 from memcap.data.origin import Origin
 from memcap.data.padding import pad_rows
+from memcap.data.projection import distinct_vectors, fit_projection
 from memcap.errors import DataError
 
 
@@ -167,6 +168,53 @@ class SequenceData:
         rows = np.arange(1, len(lengths) + 1, dtype=np.int64)
         return cls.from_rows(
             flat, lengths, codes, names, rows, encoding, ordered=ordered, on_conflict=on_conflict, origin=origin
+        )
+
+    @classmethod
+    def from_vectors(
+        cls,
+        tokens: Any,
+        labels: Any,
+        *,
+        separation: float | None = None,
+        radius: float | None = None,
+        ordered: bool = True,
+        on_conflict: str = "error",
+        seed: int = 0,
+    ) -> SequenceData:
+        """Data from real-valued tokens in R^d, token-wise (r, delta)-separated as in the paper.
+
+        Args:
+            tokens: floats (rows, length, d), or a ragged list of (length, d) arrays.
+            labels: any scalars, one per row; or one per position.
+            separation: delta: distinct tokens keep at least this distance (checked); measured when None.
+            radius: r: norms stay within this (checked); measured when None.
+            ordered: False reads rows as multisets.
+            on_conflict: ``error``, ``drop`` or ``first``.
+            seed: of the projection to integers.
+
+        Raises:
+            DataError: on tokens that are not finite, not separated (it names the closest pair) or of mixed dimension.
+            ConflictError: if an item carries different labels; lists the rows.
+        """
+        check_choice(on_conflict)
+        origin = Origin()
+        flat, lengths = vector_rows(tokens)
+        codes, names = label_rows(labels, lengths, origin.at)
+        distinct, places = distinct_vectors(flat, lengths)
+        projection = fit_projection(distinct, places, separation=separation, radius=radius, seed=seed)
+        rows = np.arange(1, len(lengths) + 1, dtype=np.int64)
+        encoding = Encoding.of_vectors(projection)
+        return cls.from_rows(
+            projection.project(flat + 0.0),
+            lengths,
+            codes,
+            names,
+            rows,
+            encoding,
+            ordered=ordered,
+            on_conflict=on_conflict,
+            origin=origin,
         )
 
     @classmethod

@@ -13,8 +13,15 @@ import numpy as np
 from memcap.data.origin import brief, shorten
 from memcap.errors import DataError
 
-KINDS = ("words", "characters", "bytes", "integers", "tokenizer")
-UNITS = {"words": "word", "characters": "character", "bytes": "byte", "integers": "integer", "tokenizer": "token"}
+KINDS = ("words", "characters", "bytes", "integers", "tokenizer", "vectors")
+UNITS = {
+    "words": "word",
+    "characters": "character",
+    "bytes": "byte",
+    "integers": "integer",
+    "tokenizer": "token",
+    "vectors": "vector",
+}
 LARGEST_VOCABULARY = 2**62
 """Ids are int64 and the padding id is one past the last, so ids stop at 2^62 - 1."""
 
