@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from memcap.errors import MemcapError, RunError
 from memcap.study import owner as owners
@@ -75,6 +75,7 @@ class RunSummary:
         return asdict(self)
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Is told what happens while it happens."""
 

@@ -91,11 +91,13 @@ def _shared_part(measurement: measurements.Measurement, group: str, settings: di
 
 def execute(cell: Cell) -> Outcome:
     """Compute ``cell``; every exception but an interrupt becomes a *failed* outcome."""
-    started, wall, cpu = time.time(), time.perf_counter(), time.process_time()
     result: dict[str, Any] = {}
     data_hash, device = "", "cpu"
     state, failure = State.DONE, ("", "", "")
+    started, wall, cpu = time.time(), time.perf_counter(), time.process_time()
     try:
+        measurements.load(cell.place)  # importing it is not the cell's time
+        started, wall, cpu = time.time(), time.perf_counter(), time.process_time()
         result = {str(k): v for k, v in call(cell).items()}
         data_hash, device = str(result.pop("data_hash", "")), str(result.pop("device", "cpu"))
         plain(result)

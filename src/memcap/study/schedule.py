@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memcap.study.cell import Cell
 from memcap.study.record import Outcome
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """Cells in the order in which they should be computed.
 

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -31,6 +31,8 @@ from memcap.study.sqlite_store import SqliteStore
 from memcap.study.store import Store
 from memcap.study.table import columns_of, frame_of
 
+S = TypeVar("S", bound="Study")
+
 
 class Study:
     """A sweep of measurements in one crash-safe file; see ``Study.open``."""
@@ -40,7 +42,7 @@ class Study:
         self.name = name
 
     @classmethod
-    def open(cls, path: str | Path, *, create: bool = True) -> Self:
+    def open(cls: type[S], path: str | Path, *, create: bool = True) -> S:
         """Open the study in the file ``path``; ``":memory:"`` keeps it in this process only.
 
         Args:
@@ -56,7 +58,7 @@ class Study:
             study.store.set_meta("created", datetime.now(UTC).isoformat(timespec="seconds"))
         return study
 
-    def __enter__(self) -> Self:
+    def __enter__(self: S) -> S:
         return self
 
     def __exit__(
@@ -207,7 +209,9 @@ class Study:
             return None
         for state in states:
             if state not in list(State):
-                raise ConfigurationError(f"no state {state!r}{nearest(state, list(State))}; states: {', '.join(State)}")
+                raise ConfigurationError(
+                    f"no state {state!r}{nearest(state, [s.value for s in State])}; states: {', '.join(State)}"
+                )
         return [State(s) for s in states]
 
     def _as_grid(self, grid: Grid | Mapping[str, Any] | str | Path) -> Grid:

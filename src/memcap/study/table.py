@@ -138,7 +138,7 @@ def frame_of(columns: Columns) -> pd.DataFrame:
     return pd.DataFrame({name: _series(values) for name, values in columns.items()})
 
 
-def _series(values: list[Any]) -> pd.Series[Any]:
+def _series(values: list[Any]) -> Any:
     kinds = {type(v) for v in values}
     missing = type(None) in kinds
     kinds.discard(type(None))
