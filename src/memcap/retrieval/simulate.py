@@ -24,7 +24,7 @@ from memcap.retrieval.run import QUANTILES, Run
 from memcap.retrieval.small_step import small_step
 from memcap.retrieval.step_sizes import StepSizes, nominal_drive
 from memcap.retrieval.streams import Source, source
-from memcap.retrieval.task import RetrievalTask, integer, one_of
+from memcap.retrieval.task import RetrievalTask, integer, one_of, require_task
 from memcap.retrieval.training import Training, train
 
 ENGINES = ("auto", "small-step", "closed-form", "multinomial", "population")
@@ -72,8 +72,7 @@ def simulate(
     ('small-step', True)
     """
     started = time.perf_counter()
-    if not isinstance(task, RetrievalTask):
-        raise ConfigurationError(f"simulate takes a RetrievalTask, got {type(task).__name__}")
+    task = require_task(task, "simulate")
     task = task if seed is None else task.replace(seed=seed)
     steps = integer("steps", steps, 1, 3)
     test_samples = integer("test_samples", test_samples, 1, 2**40)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 from memcap.errors import ConfigurationError
 from memcap.retrieval.task import RetrievalTask, check_fields, real
@@ -13,6 +13,7 @@ from memcap.retrieval.task import RetrievalTask, check_fields, real
 LARGEST = 1e30
 
 
+@no_type_check  # at run time: its own checks name the field and say what to do
 @dataclass(frozen=True, kw_only=True)
 class StepSizes:
     """Step sizes η, γ, γ_v of the value, attention and second value step.

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ LARGEST_VOCABULARY = 2**31
 LARGEST_SAMPLES = 2**62
 
 
+@no_type_check  # at run time: its own checks name the field and say what to do
 @dataclass(frozen=True, kw_only=True)
 class RetrievalTask:
     """A token-retrieval problem: find the marked token in a sequence and answer with the label of that token.
@@ -168,6 +169,13 @@ def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
     missing = [n for n, f in known.items() if f.default is f.default_factory and n not in fields]
     if missing:
         raise ConfigurationError(f"{cls.__name__} needs {', '.join(missing)}")
+
+
+def require_task(value: object, caller: str) -> RetrievalTask:
+    """``value`` if it is a task, or a ConfigurationError that names the function it was given to."""
+    if not isinstance(value, RetrievalTask):
+        raise ConfigurationError(f"{caller} takes a RetrievalTask, got {type(value).__name__}")
+    return value
 
 
 def integer(name: str, value: Any, lowest: int, highest: int) -> int:

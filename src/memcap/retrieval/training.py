@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ CHUNK = 4096
 REPORTS = 20
 
 
+@no_type_check  # at run time: its own checks name the field and say what to do
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """How to train on.
