@@ -14,11 +14,12 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr
 
 from memcap.retrieval import quadrature
-from memcap.retrieval.attention_theory import Gaps, beats, success, success_given
+from memcap.retrieval.attention_theory import TOKEN_NODES, Gaps, beats, success, success_given
 from memcap.retrieval.value_theory import Norms, Query, clean_recall
 
-GRID = 12
-OWN_NODES = 15
+GRID = 10
+OWN_NODES = 11
+NEGLIGIBLE = 1e-4  # a setting of smaller weight is not evaluated
 RESOLUTION = 3  # decimals (of the largest) to which settings of the value step are told apart
 
 
@@ -82,19 +83,23 @@ def outcome(
     sampled = coverage_noise / (samples * vocabulary)
     strength = keep**2 * np.einsum("zgp,zgp->z", chance**2, weight) / vocabulary**2 + keep * mean * sampled
     present = -np.expm1((length - 1) * np.log1p(-1.0 / vocabulary))
-    capture = present * beats(np.broadcast_to(own, (len(z), len(own))), vocabulary, length)
-    capture = capture * ndtr(own[None, :] - z[:, None])
+    lost = ndtr(own[None, :] - z[:, None])  # a token of score g beats the informative one, whose score is random
+    capture = present * beats(own, vocabulary, length)[None, :] * lost
+    own_coherent = present**2 * beats(own, vocabulary, 2 * length - 1)[None, :] * lost * (1 - lost) / vocabulary**2
+    coherent = _coherence(z, vocabulary, length) / vocabulary**2
     wrong_label = (1 - keep) * sampled
     settings = np.stack(
         [
             keep * chance,
             np.broadcast_to(strength[:, None, None], chance.shape),
-            capture[:, :, None] * sampled + wrong_label / vocabulary * chance,
-            np.broadcast_to(((1 - mean) * sampled + wrong_label * mean)[:, None, None], chance.shape),
+            (capture * sampled + own_coherent)[:, :, None] + wrong_label / vocabulary * chance,
+            np.broadcast_to(((1 - mean) * sampled + wrong_label * mean + coherent)[:, None, None], chance.shape),
         ]
     ).reshape(4, -1)
     scale = np.maximum(settings.max(axis=1, keepdims=True), 1e-300)
-    distinct, where = np.unique(np.round(settings / scale, RESOLUTION), axis=1, return_inverse=True)
+    counted = (weight > NEGLIGIBLE) & (chance > NEGLIGIBLE)  # the rest recalls nothing that would be seen
+    rounded = np.round(settings[:, counted.ravel()] / scale, RESOLUTION)
+    distinct, where = np.unique(rounded, axis=1, return_inverse=True)
     distinct = distinct * scale
 
     def recall_of(asked: Query) -> Float[np.ndarray, "z g p"]:
@@ -110,7 +115,9 @@ def outcome(
             wrong_cross=distinct[3],
             norms=norms,
         )
-        return np.asarray(values[where].reshape(chance.shape))
+        table = np.zeros(chance.shape)
+        table[counted] = values[where]
+        return table
 
     recall = recall_of(query)
     clean_by_token = recall if clean_query is None else recall_of(clean_query)
@@ -123,6 +130,19 @@ def outcome(
         recall_spread=spread_over_runs(fresh, law),
         attention_spread=spread_over_runs(attention, law),
     )
+
+
+def _coherence(z: Float[np.ndarray, " grid"], vocabulary: int, length: int) -> Float[np.ndarray, " grid"]:
+    """Σ over wrong tokens t' of Var_y(chance that a sample of label y attends t'), for each gap.
+
+    The failures of a run are not spread over random tokens: labels whose own token scores low all attend the run's
+    highest scores.  What is common to all labels is removed by centring; this variance over labels stays.
+    """
+    score, weight = quadrature.normal(TOKEN_NODES)
+    present = -np.expm1((length - 1) * np.log1p(-1.0 / vocabulary))
+    top = present**2 * beats(score, vocabulary, 2 * length - 1)
+    lost = ndtr(score[None, :] - z[:, None])
+    return np.asarray(vocabulary * ((lost * (1 - lost)) @ (weight * top)))
 
 
 def two_point(

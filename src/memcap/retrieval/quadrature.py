@@ -17,7 +17,7 @@ from scipy.stats import binom
 Rule = tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]
 
 _ENUMERATE_BELOW = 7.0  # mean count under which a binomial is enumerated exactly
-_NEGLIGIBLE = 1e-7
+_NEGLIGIBLE = 1e-6
 
 
 def _golub_welsch(diagonal: Float[np.ndarray, "n"], off_diagonal: Float[np.ndarray, "m"]) -> Rule:
@@ -96,7 +96,7 @@ def log_normal(mean: float, variance: float, count: int) -> Rule:
 
 
 @lru_cache(maxsize=256)
-def label_count(samples: int, vocabulary: int, count: int = 7) -> Rule:
+def label_count(samples: int, vocabulary: int, count: int = 5) -> Rule:
     """Rule for the number of samples that carry a given fact, n ~ Binomial(samples, 1/vocabulary).
 
     Exact enumeration for small means; otherwise ``count`` Hermite nodes with the skewness of a Poisson variable,

@@ -104,7 +104,7 @@ def readout(
         bulk, bulk_weight = quadrature.chi_square_ratio(dimension, 2)
     u, u_weight = quadrature.cosine(dimension, 5)
     q = right[:, None, None, None]
-    v = vocabulary * energy[:, None, None, None]
+    v = max(vocabulary - 2, 1) * energy[:, None, None, None]  # V - 1 other rows, centred over labels
     ro, w, cos = rho_o[None, :, None, None], bulk[None, None, :, None], u[None, None, None, :]
     cross = np.sqrt(ro * v * w) * cos
     length_square = np.maximum(q * q * ro + v * w + 2 * q * cross, 0.0)
@@ -160,7 +160,7 @@ def clean_recall(
     # a constant overlap turns label imbalance into noise: Var(n/N) per label
     imbalance = max(mean_square - float(n_weight @ n) ** 2 / samples**2, 0.0)
     noise = noise + constant**2 * imbalance
-    x, x_weight = quadrature.normal(4 if noise.max() > 0 else 1)
+    x, x_weight = quadrature.normal(3 if noise.max() > 0 else 1)
     shape = (len(amplitude), len(query.weights), len(n), len(x))
     right = amplitude[column] * n[None, None, :, None] / samples * own + np.sqrt(noise) * x[None, None, None, :]
     energy = strength_square[column] * cross + noise

@@ -66,7 +66,7 @@ def reproduce(
 
     Args:
         scale: ``small`` (minutes) or ``full``.
-        seed: first seed; runs use seed, seed + 1, ...
+        seed: added to the seeds of every run.
         workers: runs simulated at once; no number depends on it.
         progress: called as ``progress(done, total, what)``.
         only: measure only grids and lines whose name contains this.
@@ -89,7 +89,7 @@ def reproduce(
         names = ", ".join(entry["name"] for kind in ("grids", "lines") for entry in settings[kind])
         raise ConfigurationError(f"no grid or line of scale {scale!r} has {only!r} in its name; names: {names}")
     jobs = [
-        (item.task, item.target, seed + run)
+        (item.task, item.target, seed + _offset(entry["name"], item) + run)
         for entry, plan in plans
         for item in plan
         for run in range(entry["seeds"][scale])
@@ -134,6 +134,12 @@ class _Item:
     target: str
     predicted: float
     at: int = 0
+
+
+def _offset(name: str, item: _Item) -> int:
+    """Where the seeds of a point begin: points must not share embeddings, or their errors would add up."""
+    text = f"{name}|{item.target}|{item.label}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:5], "little") * 1000
 
 
 def _plan_grid(grid: dict[str, Any]) -> list[_Item]:
