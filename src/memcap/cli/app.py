@@ -25,9 +25,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "check": ("memcap.cli.check", "Check a memory against data, from the stored weights, in integers."),
     "recall": ("memcap.cli.recall", "Ask a memory for the labels of items."),
     "doctor": ("memcap.cli.doctor", "Versions, threads, and whether float arithmetic here is exact."),
-
     "simulate": ("memcap.cli.simulate", "Train on a retrieval task by a few gradient steps and measure recall."),
     "reproduce": ("memcap.cli.reproduce", "Rebuild a published figure from its checked-in configuration."),
+    "study": ("memcap.cli.study", "Sweeps that survive crashes, with fits and a report."),
 }
 """Verb -> (module in memcap.cli that defines ``command``, one-line help)."""
 
