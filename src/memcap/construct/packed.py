@@ -1,0 +1,216 @@
+"""Packed buckets with exact integers: the smallest memory of integer keys found so far.
+
+Keys fall into buckets by a hash; each bucket has one word, a solution of the GF(2) system that its items pose; a
+word is read by folding it while hash values are added, so that signs, and with them the label, depend on word and key.
+This file searches for the plan (bucket count, seed, bits, group size) and calls the writer; `packed_hash` solves,
+`packed_network` writes.
+
+Source: derived here, docs/theory/exact.md; the retrieval idea is that of static functions (Bloomier filters).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from memcap.construct.construction import Construction
+from memcap.construct.packed_hash import plan_hash, solve_buckets
+from memcap.construct.packed_index import BUCKET_FACTORS, place, plan_index
+from memcap.construct.packed_network import PackedPlan, hinge_cost, value_cost, write
+from memcap.construct.tent import choose_prime, safe_warmup
+from memcap.errors import HashUnlucky
+from memcap.random import stream
+
+GROUPS = (2, 4, 8, 16, 32, 64)
+JUNK_GUESS = 5
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A bucket count, and how the buckets are read."""
+
+    odd: int
+    twos: int
+    group: int
+    index_rounds: int
+
+    @property
+    def buckets(self) -> int:
+        return self.odd << self.twos
+
+    @property
+    def cost(self) -> int:
+        return hinge_cost(self.group) + self.buckets // self.group * (self.group + 1) + 7 * self.index_rounds
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A layout with a seed's loads."""
+
+    layout: _Layout
+    warmup: int
+    seed: int
+    modulus: int
+    values: int
+    rounds: int
+    estimate: int
+
+
+def _layouts(items: int, planes: int) -> list[_Layout]:
+    """Bucket counts around the optimum, each with its cheapest group size."""
+    per_bit = 6.2 if planes == 1 else (4 + 4 / planes)
+    found = []
+    for odd in BUCKET_FACTORS:
+        for twos in range(1, 24):
+            buckets = odd << twos
+            mean = items / buckets
+            if buckets > max(4, 2 * items) or mean < 1.5:
+                break
+            rounds = len(plan_index(2 * buckets, odd, twos).thresholds)
+            options = [_Layout(odd, twos, g, rounds) for g in GROUPS if int(math.log2(g)) <= twos]
+            layout = min(options, key=lambda o: o.cost)
+            high = mean + 2.6 * math.sqrt(mean)
+            found.append((layout.cost + per_bit * planes * high, layout))
+    best = min(cost for cost, _ in found)
+    return [layout for cost, layout in sorted(found, key=lambda f: f[0]) if cost < 1.06 * best + 10]
+
+
+def _values_needed(loads: Int[np.ndarray, " buckets"], luck: float) -> int:
+    """Fewest values for which all systems are solvable with probability about ``2^-luck``.
+
+    A bucket with e more items than values is consistent with probability about ``2^-(e + 0.7)``; with d fewer, it loses
+    about ``0.7 * 2^-d`` bits.
+    """
+    counts = np.bincount(loads)
+    sizes = np.arange(len(counts))
+    values = int(sizes[-1])
+    while values > 1:
+        excess = sizes - (values - 1)
+        bits = np.where(excess >= 0, excess + 0.7, 0.7 * np.exp2(np.minimum(excess, 0)))
+        if float((counts * bits).sum()) > luck:
+            break
+        values -= 1
+    return values
+
+
+def _rounds(values: int, planes: int) -> list[int]:
+    """Tent rounds worth trying: fewer make systems that are solvable more rarely."""
+    if planes > 1:
+        return [values]
+    fewest = min(values, math.ceil(2.2 * math.log2(values + 1)) + 2)
+    return sorted({fewest, min(values, math.ceil(1.4 * fewest)), min(values, 2 * fewest), values})
+
+
+def _noise_folds(span: int, values: int, rounds: int, planes: int) -> int:
+    if planes > 1:
+        reach = values * (span / 4)
+    else:
+        reach = rounds * span / 2 + (values - rounds) * span * 0.155
+    return math.ceil(math.log2(reach * ((1 << planes) - 1) + 2)) - planes + 1
+
+
+def _seeds(items: int) -> int:
+    return int(np.clip(12_000_000 // max(items, 1), 24, 600))
+
+
+def _candidates(
+    keys: Int[np.ndarray, " items"], planes: int, seed: int, luck: float, warmups: tuple[int, ...]
+) -> Iterator[_Candidate]:
+    largest = int(keys.max())
+    for layout in _layouts(len(keys), planes):
+        for warmup in warmups:
+            for number in range(_seeds(len(keys)) // len(warmups)):
+                modulus = _modulus(largest, warmup, seed, number)
+                index = plan_index(modulus, layout.odd, layout.twos)
+                bucket, _ = place(keys, modulus, warmup, index)
+                values = max(1, _values_needed(np.bincount(bucket, minlength=layout.buckets), luck))
+                for rounds in _rounds(values, planes):
+                    noise = _noise_folds(index.width, values, rounds, planes)
+                    estimate = layout.cost + 3 * warmup + value_cost(values, rounds, planes) + 3 * noise
+                    yield _Candidate(layout, warmup, number, modulus, values, rounds, estimate)
+
+
+def _modulus(largest: int, warmup: int, seed: int, number: int) -> int:
+    low = 2 * largest + 2
+    offset = int(stream(seed, "packed-modulus", number).integers(0, max(2, low // 16)))
+    return choose_prime(low + offset, rounds=warmup)
+
+
+def _warmups(keys: Int[np.ndarray, " items"]) -> tuple[int, ...]:
+    safe = safe_warmup(np.sort(keys), 16)
+    return tuple(sorted({0, 3, 8, safe} if len(keys) < 200_000 else {0, safe}))
+
+
+def memorise_packed(
+    keys: Int[np.ndarray, " items"],
+    labels: Int[np.ndarray, " items"],
+    *,
+    label_bits: int,
+    seed: int = 0,
+    effort: int = 64,
+) -> Construction:
+    """The packed network of ``keys`` and ``labels`` (each below ``2^label_bits``); see `memorise_exact`.
+
+    Args:
+        effort: hash variants tried per plan; the search expects to need about ``log2 effort`` bits of luck.
+
+    Raises:
+        HashUnlucky: when no plan has a solution.
+    """
+    luck = math.log2(effort)
+    candidates = sorted(_candidates(keys, label_bits, seed, luck, _warmups(keys)), key=lambda c: (c.estimate, c.seed))
+    tried = 0
+    targets_of = (1 << label_bits) - 1 - labels
+    for candidate in candidates[:64]:
+        layout = candidate.layout
+        index = plan_index(candidate.modulus, layout.odd, layout.twos)
+        bucket, state = place(keys, candidate.modulus, candidate.warmup, index)
+        order_items = np.argsort(bucket, kind="stable")
+        loads = np.bincount(bucket, minlength=layout.buckets)
+        starts = np.concatenate([[0], np.cumsum(loads)]).astype(np.int64)
+        order = np.argsort(-loads, kind="stable").astype(np.int64)
+        state, targets = state[order_items], targets_of[order_items].astype(np.int64)
+        for variant in range(2 * effort):
+            hashing = plan_hash(index.width, candidate.values, candidate.rounds, label_bits, seed, variant)
+            flips = np.zeros((layout.buckets, label_bits, candidate.values), dtype=np.uint8)
+            tried += 1
+            failed = solve_buckets(hashing, label_bits, starts, state, targets, flips, order)
+            assert failed != -2, "a solved bucket does not give its labels"
+            if failed == -1:
+                plan = PackedPlan(
+                    int(keys.max()), candidate.modulus, candidate.warmup, index, layout.group, hashing, label_bits
+                )
+                return _construction(plan, flips, candidate, variant, tried, loads)
+    raise HashUnlucky(f"no packed plan of {len(keys)} items has a solution after {tried} tries; use another seed")
+
+
+def _construction(
+    plan: PackedPlan,
+    flips: np.ndarray,
+    candidate: _Candidate,
+    variant: int,
+    tried: int,
+    loads: Int[np.ndarray, " buckets"],
+) -> Construction:
+    network, folds = write(plan, flips)
+    structure = {
+        "buckets": candidate.layout.buckets,
+        "group": candidate.layout.group,
+        "word_bits": plan.word_bits,
+        "label_bits": plan.planes,
+        "tent_rounds": candidate.rounds,
+        "largest_load": int(loads.max()),
+        "mean_load": float(loads.mean()),
+        "warmup": candidate.warmup,
+        "modulus": candidate.modulus,
+        "hash_modulus": plan.hash.modulus,
+        "noise_bits": plan.guard + 1,
+        "seed_tried": candidate.seed,
+        "variant": variant,
+        "tries": tried,
+    } | folds
+    return Construction(network, "keyless", "packed", "exact", structure, relabelable=False)
