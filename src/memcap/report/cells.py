@@ -6,7 +6,7 @@ Takes a study (anything with ``frame()`` and ``meta``) or a plain pandas frame. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -101,12 +101,14 @@ class Cells:
         settings: names of the columns that define a cell, ``seed`` included.
         results: names of the numeric result columns.
         meta: what the study says about itself: ``question``, ``method``, ``versions``, ...
+        aside: cells that are not drawn (predictions that did not finish); their failures are listed all the same.
     """
 
     frame: pd.DataFrame
     settings: tuple[str, ...]
     results: tuple[str, ...]
     meta: dict[str, Any] = field(default_factory=dict)
+    aside: pd.DataFrame | None = None
 
     @property
     def done(self) -> pd.DataFrame:
@@ -138,7 +140,7 @@ class Cells:
         keep = np.ones(len(self.frame), bool)
         for name, value in fixed.items():
             keep &= (self.frame[name] == value).to_numpy(bool)
-        return Cells(self.frame[keep], self.settings, self.results, self.meta)
+        return replace(self, frame=self.frame[keep])
 
 
 def read_cells(source: object, *, settings: Sequence[str] | None = None) -> Cells:
@@ -257,6 +259,13 @@ def choose_axes(cells: Cells, x: str | None, y: str | None) -> tuple[str | None,
     if y is None:
         y = next((a for a in ALONG if a in free), free[0] if free else None)
         free = [a for a in free if a != y]
-    if x is None and free:
-        x = free[0]
+    if x is None:
+        x = next((a for a in free if y is None or not determined(cells, a, [y])), None)
     return x, y
+
+
+def determined(cells: Cells, name: str, by: Sequence[str]) -> bool:
+    """Whether every combination of the settings ``by`` comes with one value of ``name``, as with a derived axis."""
+    if not by:
+        return False
+    return bool((cells.frame.groupby(list(by), dropna=False)[name].nunique(dropna=False) == 1).all())

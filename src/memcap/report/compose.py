@@ -27,7 +27,7 @@ def write(
     x: str | None = None,
     y: str | None = None,
     outcome: str | None = None,
-    target: float = 0.5,
+    target: float | None = None,
     settings: Sequence[str] | None = None,
     criticals: Sequence[Critical] | None = None,
     exponents: Mapping[str, Exponent] | None = None,
@@ -45,7 +45,7 @@ def write(
         x: setting of the columns of the phase diagram.
         y: setting of its rows, along which the target is crossed; by default the samples.
         outcome: the result to show; by default recall.
-        target: level of the boundary, in units of the result.
+        target: level of the boundary, in units of the result; by default what the study's boundary says, else 0.5.
         settings: which columns of a plain frame define a cell.
         criticals: fitted crossings; by default they are fitted here.
         exponents: source -> fitted law; by default fitted here.
@@ -95,7 +95,7 @@ def figure(
     x: str | None = None,
     y: str | None = None,
     outcome: str | None = None,
-    target: float = 0.5,
+    target: float | None = None,
     settings: Sequence[str] | None = None,
     criticals: Sequence[Critical] | None = None,
     exponents: Mapping[str, Exponent] | None = None,

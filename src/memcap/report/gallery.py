@@ -43,7 +43,7 @@ def phase_predicted(s: Subject, panel: Panel) -> Built:
     if s.x is None or s.y is None:
         return NO_PLANE
     if s.predicted is None:
-        return f"no column predicted_{s.outcome}"
+        return s.reasons.get("predicted", f"no column predicted_{s.outcome}")
     table = phase_cells(panel.cells, x=s.x, y=s.y, outcome=s.predicted)
     return _heatmap(s, panel, table, name="phase-predicted", outcome=label(s.predicted), words="predicted")
 
@@ -53,7 +53,7 @@ def phase_difference(s: Subject, panel: Panel) -> Built:
     if s.x is None or s.y is None:
         return NO_PLANE
     if s.predicted is None:
-        return f"no column predicted_{s.outcome}"
+        return s.reasons.get("predicted", f"no column predicted_{s.outcome}")
     table = difference_cells(
         phase_cells(panel.cells, x=s.x, y=s.y, outcome=s.outcome),
         phase_cells(panel.cells, x=s.x, y=s.y, outcome=s.predicted),
@@ -242,7 +242,7 @@ def exponents(s: Subject, panel: Panel) -> Built:
 def agreement(s: Subject, panel: Panel) -> Built:
     """Prediction against measurement for every setting."""
     if s.predicted is None:
-        return f"no column predicted_{s.outcome}"
+        return s.reasons.get("predicted", f"no column predicted_{s.outcome}")
     points = agreement_points(s.cells, outcome=s.outcome, predicted=s.predicted)
     if not len(points):
         return "no finished cell has both a measurement and a prediction"

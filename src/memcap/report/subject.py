@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from memcap.errors import ConfigurationError
-from memcap.report.cells import Cells, choose_axes, choose_outcome
+from memcap.report.cells import Cells, choose_axes, choose_outcome, determined
 from memcap.report.labels import label, number
 from memcap.report.tables.axis import plain
+from memcap.report.theory import join_predictions, with_predictions
 from memcap.study.fits import Critical, Exponent
 
 MOST_PANELS = 4
@@ -43,6 +44,7 @@ class Subject:
         hidden: how many further planes exist.
         x: columns of the plane; None when fewer than two settings vary.
         y: rows of the plane, along which the target is crossed; None when nothing varies.
+        free: settings that vary on their own, x and y included.
         outcome: the result.
         predicted: column with its prediction, if any.
         target: level of the boundary.
@@ -56,6 +58,7 @@ class Subject:
     hidden: int
     x: str | None
     y: str | None
+    free: tuple[str, ...]
     outcome: str
     predicted: str | None
     target: float
@@ -77,7 +80,7 @@ def subject(
     x: str | None = None,
     y: str | None = None,
     outcome: str | None = None,
-    target: float = 0.5,
+    target: float | None = None,
     criticals: Sequence[Critical] | None = None,
     exponents: Mapping[str, Exponent] | None = None,
 ) -> Subject:
@@ -87,20 +90,55 @@ def subject(
         ConfigurationError: for unknown names (with the nearest valid one) or a target that is not a number.
         DataError: when no cell has a result.
     """
+    stated = _boundary(cells)
+    if target is None:
+        target = float(stated.get("target", 0.5))
     if not isinstance(target, int | float) or isinstance(target, bool) or target != target:
         raise ConfigurationError(f"target must be a number, the level of {outcome or 'the result'}, got {target!r}")
+    cells = join_predictions(cells)
+    if outcome is None and stated.get("response") in cells.results:
+        outcome = str(stated["response"])
     outcome = choose_outcome(cells, outcome)
+    if y is None and stated.get("axis") in cells.axes and stated["axis"] != x:
+        y = str(stated["axis"])
     x, y = choose_axes(cells, x, y)
-    predicted = f"predicted_{outcome}" if f"predicted_{outcome}" in cells.results else None
-    panels = _panels(cells, [a for a in cells.axes if a not in (x, y)])
+    cells, problem = with_predictions(cells, outcome)
+    others = _free(cells, x, y)
+    panels = _panels(cells, others)
     base = Subject(
-        cells, tuple(panels[:MOST_PANELS]), max(len(panels) - MOST_PANELS, 0), x, y, outcome, predicted, target
+        cells=cells,
+        panels=tuple(panels[:MOST_PANELS]),
+        hidden=max(len(panels) - MOST_PANELS, 0),
+        x=x,
+        y=y,
+        free=(*(a for a in (x, y) if a is not None), *others),
+        outcome=outcome,
+        predicted=None if problem else f"predicted_{outcome}",
+        target=float(target),
+        reasons={"predicted": problem} if problem else {},
     )
-    if criticals is not None or exponents is not None:
-        from dataclasses import replace
+    if criticals is None and exponents is None:
+        from memcap.report.fitted import fitted
 
-        return replace(base, criticals=tuple(criticals or ()), exponents=dict(exponents or {}))
-    return base
+        return fitted(base)
+    return replace(base, criticals=tuple(criticals or ()), exponents=dict(exponents or {}))
+
+
+def _boundary(cells: Cells) -> dict[str, Any]:
+    """What a study with ``strategy: boundary`` says about its boundary: axis, response, target."""
+    grids = cells.meta.get("grids") or []
+    found = [g["boundary"] for g in grids if isinstance(g, Mapping) and isinstance(g.get("boundary"), Mapping)]
+    return {k: v for k, v in dict(found[-1]).items() if v not in ("", None)} if found else {}
+
+
+def _free(cells: Cells, x: str | None, y: str | None) -> list[str]:
+    """Settings that vary on their own: what follows from the others (a derived axis) makes no panel."""
+    known = [a for a in (x, y) if a is not None]
+    free: list[str] = []
+    for name in cells.axes:
+        if name not in known and not determined(cells, name, [*known, *free]):
+            free.append(name)
+    return free
 
 
 def _panels(cells: Cells, others: list[str]) -> list[Panel]:
@@ -110,7 +148,7 @@ def _panels(cells: Cells, others: list[str]) -> list[Panel]:
     for values, group in cells.frame.groupby(others, sort=True, dropna=False):
         fixed = {name: plain(v) for name, v in zip(others, values, strict=True)}
         done = int((group["state"] == "done").sum())
-        found.append((-done, len(found), Panel(Cells(group, cells.settings, cells.results, cells.meta), fixed)))
+        found.append((-done, len(found), Panel(replace(cells, frame=group), fixed)))
     return [panel for _, _, panel in sorted(found, key=lambda row: row[:2])]
 
 
@@ -121,4 +159,4 @@ def held(cells: Cells, axis: str, others: Mapping[str, pd.Series]) -> Cells:
         if name != axis:
             values = sorted(column.unique().tolist(), key=lambda v: (isinstance(v, str), v))
             keep &= column == values[(len(values) - 1) // 2]
-    return Cells(cells.frame[keep], cells.settings, cells.results, cells.meta)
+    return replace(cells, frame=cells.frame[keep])

@@ -11,17 +11,24 @@ from memcap.report.labels import label, number
 from memcap.study.fits import Critical
 
 
+def _all(cells: Cells) -> pd.DataFrame:
+    """Every cell, the ones that are not drawn included."""
+    return cells.frame if cells.aside is None else pd.concat([cells.frame, cells.aside], ignore_index=True)
+
+
 def state_counts(cells: Cells) -> pd.DataFrame:
     """Cells by state, in the order done, failed, lost, running, pending: ``state, cells, share``."""
-    counts = cells.frame["state"].value_counts()
+    states = _all(cells)["state"]
+    counts = states.value_counts()
     names = [s for s in STATES if s in counts.index] + [str(s) for s in counts.index if s not in STATES]
-    rows = [(name, int(counts[name]), float(counts[name] / len(cells.frame))) for name in names]
+    rows = [(name, int(counts[name]), float(counts[name] / len(states))) for name in names]
     return pd.DataFrame(rows, columns=["state", "cells", "share"])
 
 
 def error_groups(cells: Cells) -> pd.DataFrame:
     """Failed and lost cells by message: ``state, error, cells, example`` (settings of the first), often first."""
-    failed = cells.frame[cells.frame["state"].isin(["failed", "lost"])]
+    every = _all(cells)
+    failed = every[every["state"].isin(["failed", "lost"])]
     if not len(failed):
         return pd.DataFrame(columns=["state", "error", "cells", "example"])
     text = failed["error"] if "error" in failed else pd.Series("", index=failed.index)

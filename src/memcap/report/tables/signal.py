@@ -1,23 +1,25 @@
 """Signal against noise: which source makes up how much of the noise at each setting.
 
 The budget comes from the cells (a result that is a dictionary of variances by source, or columns named
-``variance_<source>``) or, for memcap's own retrieval tasks, from the theory of the attention step.
+``variance_<source>`` or ``variances.<source>``) or, for memcap's own retrieval tasks, from the theory of the attention
+step.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from memcap.errors import MemcapError
 from memcap.report.cells import Cells
+from memcap.report.theory import prediction, retrieval_task
 
 DRIVE = ("drive", "signal")
 BUDGETS = ("variances", "budget", "noise", "snr_budget")
-PREFIX = "variance_"
+PREFIXES = ("variance_", "variances.")
 COLUMNS = ["x", "source", "variance", "share", "ratio", "rank"]
 
 
@@ -56,30 +58,26 @@ def _budget(group: pd.DataFrame, cells: Cells) -> tuple[dict[str, float], float]
             if stated:
                 sources = dict.fromkeys(k for v in stated for k in v)
                 return {k: sum(float(v.get(k, 0.0)) for v in stated) / len(stated) for k in sources}, drive
-    columns = [c for c in cells.results if c.startswith(PREFIX)]
+    columns = [c for c in cells.results if c.startswith(PREFIXES)]
     if columns:
         means = group[columns].astype(float).mean()
-        return {c.removeprefix(PREFIX).replace("_", " "): float(means[c]) for c in columns}, drive
+        return {_source(c): float(means[c]) for c in columns}, drive
     return _theory(group.iloc[0], cells)
+
+
+def _source(column: str) -> str:
+    for prefix in PREFIXES:
+        column = column.removeprefix(prefix)
+    return column.replace("_", " ")
 
 
 def _theory(row: Any, cells: Cells) -> tuple[dict[str, float], float]:
     """The budget of the attention step for settings that are a retrieval task; empty for any other study."""
-    from memcap.errors import MemcapError
-    from memcap.retrieval.task import RetrievalTask
-
-    fields = {f.name for f in dataclasses.fields(RetrievalTask)}
-    settings = {s: row[s] for s in cells.settings if s in fields and not _missing(row[s])}
-    if not {"vocabulary", "length", "samples", "dimension"} <= set(settings):
+    task = retrieval_task(row, cells.settings)
+    if task is None:
         return {}, math.nan
     try:
-        from memcap.retrieval.prediction import predict
-
-        prediction = predict(RetrievalTask(**settings))
+        expected = prediction(task)
     except MemcapError:
         return {}, math.nan
-    return dict(prediction.variances), float(prediction.drive)
-
-
-def _missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return dict(expected.variances), float(expected.drive)
