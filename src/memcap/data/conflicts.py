@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -183,16 +184,14 @@ def _item_error(
     show: Callable[[list[int]], str],
 ) -> ConflictError:
     members = np.flatnonzero(ambiguous[groups.group])  # ascending, so the first of each pair is its first row
-    start = groups.first[groups.group[members]]  # groups are listed by their first row
-    pairs = group_rows(np.stack([start, label[members]], axis=1))
+    leader = groups.first[groups.group[members]]  # groups are listed by their first row
+    pairs = group_rows(np.stack([leader, label[members]], axis=1))
     shown_rows = members[pairs.first]  # one row per (item, label)
     shown_rows = shown_rows[np.lexsort((shown_rows, groups.first[groups.group[shown_rows]]))]
     cuts = [0, *(np.flatnonzero(np.diff(groups.group[shown_rows])) + 1).tolist(), len(shown_rows)]
     places = data.rows[alive[shown_rows]].tolist()
     labels = _named(data, alive[shown_rows])
-    found = tuple(
-        ConflictGroup(tuple(places[a:b]), tuple(labels[a:b])) for a, b in zip(cuts[:-1], cuts[1:], strict=True)
-    )
+    found = tuple(ConflictGroup(tuple(places[a:b]), tuple(labels[a:b])) for a, b in pairwise(cuts))
     kind, remedy, what = "duplicate-sequence", "", "sequence"
     if not ordered:
         what = "multiset of tokens"
@@ -205,9 +204,9 @@ def _item_error(
     for start, group in zip(cuts[:SHOWN], found, strict=False):
         ids = data.tokens[alive[shown_rows[start]]]
         told = list(zip(group.rows, group.labels, strict=True))
-        text = ", ".join(f"{row} -> {brief(text)}" for row, text in told[:SHOWN])
-        places += f", and {len(told) - SHOWN} more labels" if len(told) > SHOWN else ""
-        lines.append(f"  {show(ids[ids != data.pad].tolist())!r}: {origin.unit} {places}")
+        listed = ", ".join(f"{row} -> {brief(label)}" for row, label in told[:SHOWN])
+        listed += f", and {len(told) - SHOWN} more labels" if len(told) > SHOWN else ""
+        lines.append(f"  {show(ids[ids != data.pad].tolist())!r}: {origin.unit} {listed}")
     plural = "carries" if len(found) == 1 else "carry"
     note = "" if origin.unit in ("line", "row") else f" ({origin.unit} = position of the window's first {origin.unit})"
     message = (

@@ -96,7 +96,8 @@ def _number_integers(values: Integer[np.ndarray, " values"]) -> tuple[Int64[np.n
     if high - low >= 2 * len(values) + 1000:
         names, codes = np.unique(values, return_inverse=True)
         return codes.reshape(-1).astype(np.int64), [int(name) for name in names]
-    places = (values - values.dtype.type(low)).astype(np.int64)  # a narrow range needs no sorting
+    wide = values if values.dtype.kind == "u" else values.astype(np.int64)
+    places = (wide - wide.dtype.type(low)).astype(np.int64)  # a narrow range needs no sorting
     used = np.bincount(places) > 0
     return (np.cumsum(used) - 1)[places], [low + i for i in np.flatnonzero(used).tolist()]
 
