@@ -191,7 +191,8 @@ def certify_network(
     Args:
         network: the stored network.
         rows: token ids (items, length), padded, or keys (items,).
-        wanted: the label number of every item, (items,), or (items, length) with -1 where nothing is asked.
+        wanted: the label number of every item, (items,), or (items, length) with -1 where nothing is asked; other
+            negative numbers are labels the network cannot give.
         weights: number format whose exact range the proof is for.
         data_hash: content hash of the data the items come from.
         row_numbers: the row in the user's data of every item; 1, 2, 3, ... by default.
@@ -213,7 +214,7 @@ def certify_network(
         )
     found, evaluator, audit = _answers(network, array, weights, fast, sample, progress)
     found = found[:, : wanted.shape[1]] if network.per_position else found
-    asked = wanted >= 0 if network.per_position else np.ones(len(wanted), dtype=bool)
+    asked = wanted != -1 if network.per_position else np.ones(len(wanted), dtype=bool)
     right = (found == wanted) & (wanted >= 0)
     lost = np.flatnonzero((asked & ~right).reshape(len(array), -1).any(axis=1))
     numbers = np.arange(1, len(array) + 1) if row_numbers is None else np.asarray(row_numbers)

@@ -34,12 +34,12 @@ def _sha(text: str) -> str:
 
 def layer_identity(layer: Affine) -> str:
     """SHA-256 of one affine map: its shape and every entry as an integer."""
-    entries = ";".join(f"{r},{c},{w}" for r, c, w in _canonical(layer))
+    entries = ";".join(f"{r},{c},{w:x}" for r, c, w in _canonical(layer))
     return _sha(f"{layer.outputs}x{layer.inputs}:{entries}")
 
 
 def structure_of(network: Network) -> dict[str, Any]:
-    """Everything of a network but its numbers, as plain JSON; integers that may be large are decimal strings."""
+    """Everything of a network but its numbers, as plain JSON; integers that may be large are hexadecimal strings."""
     stages: list[dict[str, Any]] = []
     for stage in network.stages:
         if isinstance(stage, Block):
@@ -48,11 +48,11 @@ def structure_of(network: Network) -> dict[str, Any]:
             stages.append({"attention": stage.name})
     return {
         "inputs": list(network.inputs),
-        "input_range": [[str(low), str(high)] for low, high in network.input_range],
+        "input_range": [[hex(low), hex(high)] for low, high in network.input_range],
         "length": network.length,
         "channels": list(network.channels),
         "stages": stages,
-        "unit": str(network.unit),
+        "unit": hex(network.unit),
         "per_position": network.per_position,
         "key_limbs": list(network.key_limbs) if network.key_limbs else None,
     }
@@ -112,7 +112,7 @@ def layer_print(layer: Affine) -> LayerPrint:
     for axis in (0, 1):
         lines: dict[int, list[str]] = {}
         for entry in entries:
-            lines.setdefault(entry[axis], []).append(f"{entry[1 - axis]},{entry[2]}")
+            lines.setdefault(entry[axis], []).append(f"{entry[1 - axis]},{entry[2]:x}")
         digests.append({i: _sha(";".join(line))[:_DIGEST] for i, line in lines.items()})
     return LayerPrint((layer.outputs, layer.inputs), layer_identity(layer), digests[0], digests[1])
 

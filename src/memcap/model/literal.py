@@ -22,6 +22,7 @@ from memcap.exact.evaluate import NOT_A_LABEL, Progress
 from memcap.exact.inputs import is_sequence
 from memcap.exact.network import Attention, Block, Network
 from memcap.model.arithmetic import plain_arithmetic
+from memcap.model.network_json import DENSE, PAIRS, dense_arrays
 
 DTYPES: dict[str, tuple[torch.dtype, int]] = {
     "float32": (torch.float32, 2**24),
@@ -78,27 +79,14 @@ def _parameter(values: NDArray[Any], dtype: str, where: str) -> nn.Parameter:
     return nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
 
 
-def pair_weights(layer: Affine) -> NDArray[Any]:
-    """The (outputs, 2) weights of a grouped layer, whose output j reads inputs 2j and 2j+1 only.
-
-    Raises:
-        ConfigurationError: if an entry lies elsewhere.
-    """
-    if layer.inputs != 2 * layer.outputs or bool(np.any(layer.column // 2 != layer.row)):
-        raise ConfigurationError("a grouped layer reads inputs 2j and 2j+1 for output j; an entry lies elsewhere")
-    pairs = np.zeros((layer.outputs, 2), dtype=layer.weight.dtype)
-    pairs[layer.row, layer.column % 2] = layer.weight
-    return pairs
-
-
 class AffineLayer(nn.Module):
     """``W x + b`` with an ordinary dense weight, or (outputs, 2) weights for structured pairs; any number format."""
 
     def __init__(self, layer: Affine, dtype: str, where: str, *, pairs: bool = False) -> None:
         super().__init__()
         self.pairs = pairs
-        self.weight = _parameter(pair_weights(layer) if pairs else layer.to_dense(), dtype, where)
-        self.bias = _parameter(layer.bias, dtype, where)
+        weight, bias = dense_arrays(layer, PAIRS if pairs else DENSE)
+        self.weight, self.bias = _parameter(weight, dtype, where), _parameter(bias, dtype, where)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.pairs:
