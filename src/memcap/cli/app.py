@@ -26,6 +26,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "recall": ("memcap.cli.recall", "Ask a memory for the labels of items."),
     "doctor": ("memcap.cli.doctor", "Versions, threads, and whether float arithmetic here is exact."),
     "simulate": ("memcap.cli.simulate", "Train on a retrieval task by a few gradient steps and measure recall."),
+    "predict": ("memcap.cli.predict", "Expected recall of a retrieval task, by theory without fitted constants."),
+    "critical": ("memcap.cli.critical", "The size at which a retrieval task reaches a target recall, by theory."),
     "reproduce": ("memcap.cli.reproduce", "Rebuild a published figure from its checked-in configuration."),
     "study": ("memcap.cli.study", "Sweeps that survive crashes, with fits and a report."),
 }

@@ -205,13 +205,22 @@ def _target(recall: float | None, attention: float | None, clean_recall: float |
     return name, level
 
 
+def check_solve_for(name: str) -> None:
+    """Refuse a variable that cannot be solved for, naming the nearest one that can.
+
+    Raises:
+        ConfigurationError: for an unknown name.
+    """
+    if name not in RANGES:
+        raise ConfigurationError(
+            f"solve_for must be one of {', '.join(RANGES)}, got {name!r}{nearest(str(name), RANGES)}"
+        )
+
+
 def _check_variable(task: RetrievalTask, solve_for: str) -> None:
     if not isinstance(task, RetrievalTask):
         raise ConfigurationError(f"critical expects a RetrievalTask, got {type(task).__name__}")
-    if solve_for not in RANGES:
-        raise ConfigurationError(
-            f"solve_for must be one of {', '.join(RANGES)}, got {solve_for!r}{nearest(str(solve_for), RANGES)}"
-        )
+    check_solve_for(solve_for)
     if solve_for == "width" and not task.width:
         raise ConfigurationError("solve_for='width' needs a task with an MLP: give it a width to start from")
     if solve_for == "samples" and task.data == "population":
