@@ -28,7 +28,7 @@ def check_destination(path: str) -> Path:
 
 
 def draw_curve(rows: list[dict[str, Any]], field: str, title: str, path: Path) -> None:
-    """Write the curve of ``rows`` to ``path``: ``field``, ``predicted`` and perhaps ``simulated``, ``low``, ``high``."""
+    """Write the curve of ``rows`` (``field``, ``predicted``, perhaps ``simulated``, ``low``, ``high``) to ``path``."""
     import altair as alt
 
     across = alt.X(f"{field}:Q", scale=alt.Scale(type="log", nice=False), title=field)
