@@ -46,7 +46,7 @@ def curve_points(text: str, default_points: int = 9) -> tuple[str, list[int]]:
 
 def picture(
     name: str,
-    values: Sequence[float],
+    values: Sequence[int],
     predicted: Sequence[float | None],
     simulated: Sequence[tuple[float, float, float] | None],
 ) -> str:

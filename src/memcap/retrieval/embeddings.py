@@ -75,7 +75,7 @@ def draw_trigger(
     return trigger if task.embeddings == "gaussian" else trigger / np.linalg.norm(trigger)
 
 
-def data_hash(task: RetrievalTask, embeddings: Embeddings, seed: int, rows: int = 256) -> str:
+def data_hash(task: RetrievalTask, embeddings: Embeddings, seed: int, rows: int = 64) -> str:
     """SHA-256 of what a run reads: every frozen number, and the first and last ``rows`` sequences of both streams.
 
     Sequences are pure functions of (seed, purpose, sample), so a few of them pin the stream.

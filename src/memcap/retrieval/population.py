@@ -18,6 +18,9 @@ from memcap.retrieval.ordered import product
 from memcap.retrieval.step_sizes import StepSizes, score_scale
 from memcap.retrieval.task import RetrievalTask
 
+CERTAIN = 20.0
+"""Log of u w beyond which e^(-u w) is 0 in float64."""
+
 
 def population(task: RetrievalTask, embeddings: Embeddings, sizes: StepSizes, *, steps: int = 3) -> Learned:
     """Take one, two or three infinitesimal steps on infinite data; arguments as in ``small_step``.
@@ -105,16 +108,17 @@ def soft_attention(
     and likewise for each other token, φ(u) = E e^(-u w); by the trapezoid rule in ln u, whose error is far below 1e-10.
     """
     marked = scores + trigger_score
-    top, bottom = max(scores.max(), marked.max()), min(scores.min(), marked.min())
-    nodes = np.exp(np.arange(-top - math.log(length) - 40.0, -bottom + 5.0, step))
+    top, bottom = max(scores.max(), marked.max()), marked.min()
+    logs = np.arange(-top - math.log(length) - 40.0, -bottom + 5.0, step)
     own_mass, wrong = np.zeros(len(scores)), np.zeros_like(tokens)
-    for start in range(0, len(nodes), 64):
-        u = nodes[start : start + 64]
-        decay = np.exp(-np.exp(scores[:, None] + np.log(u)))  # (V, nodes)
+    for start in range(0, len(logs), 64):
+        log_u = logs[start : start + 64]
+        products = np.exp(np.minimum(scores[:, None] + log_u, CERTAIN))  # u w, (V, nodes)
+        own_products = np.exp(np.minimum(marked[:, None] + log_u, CERTAIN))
+        decay, own_decay = np.exp(-products), np.exp(-own_products)
         phi = chance @ decay
-        kernel = np.exp(marked[:, None] + np.log(u) - np.exp(marked[:, None] + np.log(u))) * step
-        own_mass += kernel @ phi ** (length - 1)
-        rate = chance[:, None] * np.exp(scores)[:, None] * u * decay
+        own_mass += (own_products * own_decay) @ phi ** (length - 1) * step
+        rate = chance[:, None] * products * decay
         elsewhere = (length - 1) * phi ** (length - 2) * step
-        wrong += product(np.exp(-np.exp(marked[:, None] + np.log(u))) * elsewhere, product(rate.T, tokens))
+        wrong += product(own_decay * elsewhere, product(rate.T, tokens))
     return own_mass, wrong
