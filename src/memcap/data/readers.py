@@ -54,7 +54,8 @@ def read_sequences(
         encoding: ``words``, ``characters``, ``bytes``, ``integers``, the path of a tokenizer.json, or an `Encoding`.
         ordered: False reads sequences as multisets.
         on_conflict: ``error``, ``drop`` (leave out items with several labels) or ``first`` (keep the first label).
-        window, stride: for text: tokens per window and tokens between starts; the label is the next token.
+        window: for text: tokens per window; the label is the next token.
+        stride: for text: tokens between the starts of windows.
         format: csv, tsv, jsonl, parquet or text (default: by the file's suffix).
         progress: called with (done, total, what) now and then.
 
