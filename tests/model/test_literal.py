@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tests.golden.networks import GOLDEN
+from tests.golden.networks import GOLDEN, fold_chain
 from torch import nn
 
 from memcap.errors import ConfigurationError, DomainError, PrecisionError
@@ -179,5 +179,24 @@ def test_refusals():
     odd = dataclasses.replace(golden.network, length=3, input_range=((0, 5), (0, 2)))
     with pytest.raises(PrecisionError, match="softmax over 3 positions is not exact in float64: pad to a power"):
         to_module(odd, "float64")
-    with pytest.raises(PrecisionError, match="only big integers hold"):
-        to_module(GOLDEN["fold-chain-wide"].network, "exact")
+    wide = GOLDEN["fold-chain-wide"].network
+    with pytest.raises(PrecisionError, match=r"a weight of 77 bits in layer embed; float32, float64 and int64"):
+        to_module(wide, "exact")
+    with pytest.raises(PrecisionError, match="torch has no integers of any size"):
+        LiteralNetwork(golden.network, "exact")
+    with pytest.raises(ConfigurationError, match="a grouped layer reads inputs 2j and 2j"):
+        block = GOLDEN["one-hot"].network.stages[0]
+        crossed = dataclasses.replace(block, grouped=frozenset({2}))
+        LiteralNetwork(dataclasses.replace(GOLDEN["one-hot"].network, stages=(crossed,)), "float64")
+
+
+def test_an_exact_network_takes_the_narrowest_format_that_holds_it():
+    for scale, dtype in [(1, "float32"), (2**30, "float64"), (2**55, "int64")]:
+        golden = fold_chain(unit=scale)
+        module = to_module(golden.network, "exact")
+        assert module.number_format == dtype
+        assert predict(module, golden.rows).tolist() == golden.labels.tolist()
+    grows = Block("grow", (Affine.from_entries(1, 1, [(0, 0, 1)]), Affine.from_entries(1, 1, [(0, 0, 2**40)])))
+    network = dataclasses.replace(key_network(2**40), stages=(grows,))
+    with pytest.raises(PrecisionError, match=r"a partial sum that may need 81 bits in layer 0000.grow.1"):
+        to_module(network, "exact")

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memcap.errors import ConfigurationError, nearest
+from memcap.errors import ConfigurationError, PrecisionError, nearest
 from memcap.exact.engines import Audit
 from memcap.exact.network import Network
 from memcap.exact.static_range import static_bounds
 
 LIMITS: dict[str, int | None] = {"float64": 2**53, "float32": 2**24, "int64": 2**63 - 1, "exact": None}
 """Number format -> largest magnitude up to which it holds every integer; None: integers of any size."""
+
+TOO_NARROW = {"float16": 2**11, "bfloat16": 2**8}
+"""Number formats that exist but cannot hold a memory, with their exact range."""
 
 STATIC = "from the weights"
 STATIC_KEYS = "from the weights and the range of all items' keys"
@@ -26,8 +29,14 @@ def limit_of(weights: str) -> int | None:
     """The exact range of a number format.
 
     Raises:
-        ConfigurationError: for an unknown format.
+        PrecisionError: for float16 and bfloat16, which cannot hold the states.
+        ConfigurationError: for any other unknown format.
     """
+    if weights in TOO_NARROW:
+        raise PrecisionError(
+            f"{weights} holds every integer only up to {TOO_NARROW[weights]}; hash states and words need at least 24 "
+            "bits: use float32, float64, int64 or exact"
+        )
     if weights not in LIMITS:
         hint = nearest(weights, LIMITS)
         raise ConfigurationError(f"weights must be one of {', '.join(LIMITS)}, got {weights!r}{hint}")
@@ -127,3 +136,23 @@ def prove(network: Network, weights: str, audit: Audit | None = None) -> RangePr
         kind, bound = within[0] if within else min(found, key=lambda f: f[1])
         layers.append(LayerRange(name, bound, kind))
     return RangeProof(weights, limit, tuple(layers))
+
+
+def format_for(network: Network) -> str:
+    """The narrowest of float32, float64 and int64 that provably computes what ``network`` computes.
+
+    Raises:
+        PrecisionError: if none does; says which number is too large.
+    """
+    widest = max((layer.largest, name) for name, layer in network.maps())
+    largest = max(static_bounds(network).items(), key=lambda item: item[1])
+    for weights in ("float32", "float64", "int64"):
+        if max(largest[1], network.unit) <= (limit_of(weights) or 0):
+            return weights
+    what = f"a weight of {widest[0].bit_length()} bits in layer {widest[1]}"
+    if widest[0] <= (limit_of("int64") or 0):
+        what = f"a partial sum that may need {largest[1].bit_length()} bits in layer {largest[0]}"
+    raise PrecisionError(
+        f"this exact network has {what}; float32, float64 and int64 hold integers up to 24, 53 and 63 bits. Evaluate "
+        "it in exact integers, or build with weights='float64', 'float32' or 'int64'"
+    )

@@ -16,20 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from memcap.errors import ConfigurationError, DomainError, PrecisionError, nearest
+from memcap.errors import DomainError, PrecisionError
 from memcap.exact.affine import Affine
 from memcap.exact.evaluate import NOT_A_LABEL, Progress
 from memcap.exact.inputs import is_sequence
 from memcap.exact.network import Attention, Block, Network
+from memcap.exact.ranges import format_for, limit_of
 from memcap.model.arithmetic import plain_arithmetic
 from memcap.model.network_json import DENSE, PAIRS, dense_arrays
 
-DTYPES: dict[str, tuple[torch.dtype, int]] = {
-    "float32": (torch.float32, 2**24),
-    "float64": (torch.float64, 2**53),
-    "int64": (torch.int64, 2**63 - 1),
-}
-"""Number format -> (torch dtype, largest magnitude up to which it holds every integer)."""
+_DTYPES = {"float32": torch.float32, "float64": torch.float64, "int64": torch.int64}
 
 Rows = Int64[Tensor, "rows length"] | Int64[Tensor, "rows"]
 
@@ -41,15 +37,10 @@ def number_format(name: str) -> tuple[torch.dtype, int]:
         PrecisionError: for float16 and bfloat16, which cannot hold the states.
         ConfigurationError: for any other name.
     """
-    if name in ("float16", "bfloat16"):
-        raise PrecisionError(
-            f"{name} holds every integer only up to {2048 if name == 'float16' else 256}; hash states and words need "
-            "at least 24 bits: use float32, float64, int64 or exact"
-        )
-    if name not in DTYPES:
-        hint = nearest(name, DTYPES)
-        raise ConfigurationError(f"the number format must be one of {', '.join(DTYPES)}, got {name!r}{hint}")
-    return DTYPES[name]
+    limit = limit_of(name)
+    if limit is None:
+        raise PrecisionError("torch has no integers of any size: choose float64, float32 or int64")
+    return _DTYPES[name], limit
 
 
 def exact_tensor(values: NDArray[Any], dtype: str, where: str) -> Tensor:
@@ -61,7 +52,7 @@ def exact_tensor(values: NDArray[Any], dtype: str, where: str) -> Tensor:
     kind, limit = number_format(dtype)
     largest = max((abs(int(v)) for v in values.reshape(-1)), default=0)
     if largest > limit:
-        fits = [name for name, (_, top) in DTYPES.items() if largest <= top]
+        fits = [name for name in _DTYPES if largest <= number_format(name)[1]]
         remedy = f"{' or '.join(fits)} would hold it" if fits else "only exact integers (weights='exact') hold it"
         raise PrecisionError(
             f"layer {where}: a weight of {largest.bit_length()} bits does not fit {dtype}, which holds every integer "
@@ -250,15 +241,12 @@ class LiteralNetwork(nn.Module):
 def to_module(network: Network, weights: str) -> LiteralNetwork:
     """The literal module of ``network`` in the number format ``weights``.
 
+    An ``exact`` network becomes a module of the narrowest format that provably computes the same integers.
+
     Raises:
-        PrecisionError: if ``weights`` does not hold every weight.
+        PrecisionError: if no format of torch holds an exact network, or ``weights`` does not hold every number.
     """
-    if weights == "exact":
-        raise PrecisionError(
-            "an exact memory has weights that only big integers hold; no torch module is made of it: "
-            "build with weights='float64', 'float32' or 'int64', or ask it with predict"
-        )
-    return LiteralNetwork(network, weights)
+    return LiteralNetwork(network, format_for(network) if weights == "exact" else weights)
 
 
 def predict(
