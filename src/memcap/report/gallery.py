@@ -14,7 +14,7 @@ from memcap.report.charts.curves import agreement_chart, collapse_chart, curves_
 from memcap.report.charts.exponents import exponents_chart
 from memcap.report.charts.phase import phase_chart
 from memcap.report.drawing import Figure
-from memcap.report.labels import Label, compact, label, number
+from memcap.report.labels import Label, compact, heading, label, number
 from memcap.report.subject import Panel, Subject, held
 from memcap.report.tables.axis import Axis, axis
 from memcap.report.tables.boundary import clipped, measured_boundary, predicted_boundary
@@ -82,7 +82,7 @@ def _heatmap(s: Subject, panel: Panel, table: pd.DataFrame, *, name: str, outcom
     title = f"{words} {label(s.outcome).name} over {label(s.x).short} and {label(s.y).short}"
     if difference:
         title = f"measured minus predicted {label(s.outcome).name}"
-    caption = _phase_caption(s, boundary, words)
+    caption = _phase_caption(s, boundary, words) + _holes(table)
     return Figure(
         name=name,
         title=_titled(title, panel),
@@ -110,7 +110,19 @@ def _phase_caption(s: Subject, boundary: pd.DataFrame, words: str) -> str:
         what += f" Dashed: where the prediction crosses {at}."
     if (boundary["censored"] != "").any():
         what += " Triangles: the crossing lies beyond the edge of the grid."
-    return what + " × marks cells that failed."
+    return what
+
+
+def _holes(table: pd.DataFrame) -> str:
+    """A sentence on cells without a value, if there are any."""
+    words = ""
+    if (table["state"] == "failed").any():
+        words += " × marks settings whose cells failed."
+    if (table["state"] == "waiting").any():
+        words += " A dot marks cells that were not run yet."
+    if (table["state"] == "absent").any():
+        words += " Empty cells are not in the study."
+    return words
 
 
 def curves(s: Subject, panel: Panel) -> Built:
@@ -187,6 +199,7 @@ def critical(s: Subject, panel: Panel) -> Built:
         caption=caption + " Triangles: bounds only (censored).",
         chart=critical_chart(x, title=title),
         tables={"points": points, "lines": drawn},
+        height=380,
         link={"x": s.x},
         fixed=panel.fixed,
     )
@@ -221,17 +234,18 @@ def exponents(s: Subject, panel: Panel) -> Built:
     table = exponent_rows(s.exponents)
     if not len(table):
         return s.reasons.get("exponents", "no law was fitted")
-    table.insert(0, "row", [label(f).title for f in table["factor"]])
+    table.insert(0, "row", [label(f).short for f in table["factor"]])
     table["text"] = [
         f"{v:.2f} [{lo:.2f}, {hi:.2f}]".replace("-", "−")
         for v, lo, hi in zip(table["value"], table["low"], table["high"], strict=True)
     ]
     sources = list(dict.fromkeys(table["source"]))
+    names = ", ".join(heading(f) for f in dict.fromkeys(table["factor"]))
     response = label(s.y).short if s.y else "critical value"
     return Figure(
         name="exponents",
         title=f"exponents of critical {response}",
-        caption="Fitted exponent of each setting with its 95 % interval.",
+        caption=f"Fitted exponent of each setting with its 95 % interval ({names}).",
         chart=exponents_chart(title="exponent", sources=sources),
         tables={"exponents": table, "zero": pd.DataFrame({"value": [0.0]})},
         height=max(120, 30 + 46 * len(table)),
@@ -335,10 +349,10 @@ KINDS: dict[str, Callable[[Subject, Panel], Built]] = {
     "curves": curves,
     "curves-across": curves_across,
     "collapse": collapse,
-    "exponents": exponents,
     "agreement": agreement,
     "signal": signal,
     "times": times,
+    "exponents": exponents,
     "states": states,
 }
 """Name of a figure -> how it is built, in the order of the report."""

@@ -20,7 +20,7 @@ from memcap.errors import RunError
 from memcap.report.cells import Cells
 from memcap.report.charts.cell import line_chart, trace_chart
 from memcap.report.drawing import Figure, json_value, theme_params, vega_lite_version
-from memcap.report.labels import heading, label, number
+from memcap.report.labels import label, number
 from memcap.report.subject import Subject
 from memcap.report.tables.axis import axis, plain
 from memcap.report.tables.failures import censored_lines, error_groups
@@ -49,7 +49,14 @@ def page(
     data = _data(s, figures)
     names = data["cells"]["shown"]
     columns = [
-        {"name": n, "title": label(n).title, "short": heading(n), "text": n in data["cells"]["text"]} for n in names
+        {
+            "name": n,
+            "title": label(n).title,
+            "words": label(n).name,
+            "symbol": label(n).symbol,
+            "text": n in data["cells"]["text"],
+        }
+        for n in names
     ]
     cut = len(s.cells.frame) - min(len(s.cells.frame), MOST_ROWS)
     note = (
@@ -68,7 +75,7 @@ def page(
         hidden=s.hidden,
         hidden_axes=", ".join(label(k).title for k in s.panels[0].fixed),
         errors=error_groups(s.cells).head(50).to_dict("records"),
-        censored=censored_lines(s.criticals).to_dict("records"),
+        censored=censored_lines(s.criticals, s.cells.axes).to_dict("records"),
         fitted=bool(s.criticals),
         columns=columns,
         filter_example=_filter_example(s),

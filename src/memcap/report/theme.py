@@ -138,6 +138,7 @@ def config(theme: str) -> dict[str, Any]:
             "titlePadding": 2 if thin else 4,
             "rowPadding": 1 if thin else 3,
             "offset": 4 if thin else 8,
+            "layout": {"top": {"margin": 14 if thin else 18}},
         },
         "title": {"color": c.ink, "fontSize": size + 1, "fontWeight": 600, "anchor": "start"},
         "range": {

@@ -43,7 +43,6 @@ function pick(next, announce = true) {
   for (const [name, view] of report.views) {
     const figure = report.figures.find((f) => f.name === name);
     view.signal("picked", pickedFor(figure)).runAsync();
-    if (!report.picked && figure.brush && !report.touch) view.data("brush_store", []).runAsync();
   }
   for (const follow of report.followers) follow();
   if (announce) say();
@@ -110,17 +109,20 @@ async function draw(figure) {
   const { view } = await vegaEmbed(node, spec, options);
   report.views.set(figure.name, view);
   let down = null;
-  node.addEventListener("pointerdown", (e) => { down = [e.clientX, e.clientY]; }, true);
+  node.onpointerdown = (e) => { down = [e.clientX, e.clientY]; };
   view.addEventListener("click", (event, item) => {
     if (!item || !item.datum || (down && Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 5)) return;
     const next = pickOf(figure, item.datum);
     if (next) pick(same(next, report.picked) ? null : next);
   });
   if (figure.brush && !report.touch) {
-    view.addSignalListener("brush", (name, range) => {
-      if (!range || !range.x_low || !range.y_low) return;
-      clearTimeout(figure.timer);
-      figure.timer = setTimeout(() => pick(pickOfRange(figure, range)), 120);
+    let drawn = null;
+    view.addSignalListener("brush", (name, range) => { drawn = range && range.x_low && range.y_low ? range : null; });
+    node.onpointerup = () => setTimeout(() => {  // after Vega has seen the release
+      if (!drawn) return;
+      pick(pickOfRange(figure, drawn));
+      drawn = null;
+      view.data("brush_store", []).runAsync();
     });
   }
 }

@@ -17,7 +17,7 @@ def exponents_chart(*, title: str, sources: list[str]) -> dict[str, Any]:
         sources: in the order of drawing; ``measured`` and ``predicted`` keep their colours.
     """
     data = alt.Chart(alt.NamedData("exponents"))
-    span = alt.X("low:Q", scale=alt.Scale(zero=False, padding=24), axis=alt.Axis(title=title, grid=True, tickCount=6))
+    span = alt.X("low:Q", scale=alt.Scale(zero=False, padding=60), axis=alt.Axis(title=title, grid=True, tickCount=6))
     rows = alt.Y("row:N", axis=alt.Axis(title=None, grid=False, domain=False, ticks=False, labelLimit=160), sort=None)
     part = alt.YOffset("source:N", scale=alt.Scale(domain=sources, paddingInner=0.2, paddingOuter=0.4), sort=sources)
     known: list[Any] = [{"expr": "measured_colour"}, {"expr": "predicted_colour"}]

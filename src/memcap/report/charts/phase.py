@@ -46,7 +46,7 @@ def phase_chart(
     colours = alt.Scale(range="diverging" if diverging else "heatmap", domain=list(domain))
     if diverging:
         colours = alt.Scale(range="diverging", domain=list(domain), domainMid=0)
-    legend = alt.Legend(title=outcome.name, format=".2~f", gradientLength=112, tickCount=3, titleLimit=180)
+    legend = alt.Legend(title=outcome.name, format=".2~f", gradientLength=96, tickCount=3, titleLimit=180)
     cells = alt.Chart(alt.NamedData("cells"))
     box = {"x": across, "x2": "x_high:Q", "y": up, "y2": "y_high:Q", "tooltip": tip}
     background = cells.mark_rect(style="absent").encode(**box)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -42,12 +42,12 @@ def error_groups(cells: Cells) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["state", "error", "cells", "example"])
 
 
-def censored_lines(criticals: Iterable[Critical]) -> pd.DataFrame:
-    """Lines whose crossing lies outside the grid: ``line`` (settings in words), ``says`` (``samples >= 4096``)."""
+def censored_lines(criticals: Iterable[Critical], varied: Sequence[str]) -> pd.DataFrame:
+    """Lines whose crossing lies outside the grid: ``line`` (varied settings), ``says`` (``samples ≥ 4,096``)."""
     rows = []
     for line in criticals:
         if line.censored is not None:
-            settings = ", ".join(f"{label(k).short} = {number(v)}" for k, v in line.settings.items())
+            settings = ", ".join(f"{label(k).short} = {number(v)}" for k, v in line.settings.items() if k in varied)
             sign = "≥" if line.censored == "above" else "<"
             rows.append((settings, f"{line.axis} {sign} {number(line.value)} (censored)"))
     return pd.DataFrame(rows, columns=["line", "says"])
