@@ -81,6 +81,9 @@ class _Proof:
 
     def _residual(self, name: str, layers: list[Affine], inputs: list[Value], state: list[Value]) -> list[Value]:
         names = [f"{name}.{depth}" for depth in range(len(layers))] if len(layers) > 1 else [name]
+        shared = state is inputs
+        inputs = self._coarsened(layers, inputs)
+        state = inputs if shared else state
         block = _Block(self, names, layers, inputs)
         last = layers[-1]
         touched = np.unique(np.concatenate([last.row, np.flatnonzero(np.asarray(last.bias != 0, dtype=bool))]))
@@ -91,6 +94,29 @@ class _Proof:
         for o in set(range(len(state))) - set(touched.tolist()):
             self.note(names[-1], abs(state[o].low), abs(state[o].high))
         return after
+
+    def _coarsened(self, layers: list[Affine], inputs: list[Value]) -> list[Value]:
+        """``inputs``, of which some are taken as new variables where a group would otherwise be too large to enumerate.
+
+        A channel that is a table over a large variable but takes few values itself loses its ties to other channels and
+        becomes small.  Sound: forgetting what a channel depends on only adds possibilities.
+        """
+        for _ in inputs:
+            sets = _dependencies(layers, inputs)
+            bad = {s for found in sets[1:] for s in found if not _exact(self.variables, s)}
+            bad |= {sets[-1][c] for c in set(layers[-1].column.tolist()) if not _exact(self.variables, sets[-1][c])}
+            read = set(layers[0].column.tolist())
+            gains = [
+                (len(v.table) / (v.high - v.low + 1), i)
+                for i, v in enumerate(inputs)
+                if i in read and v.table is not None and any(set(v.variables) & s for s in bad)
+            ]
+            gain, channel = max(gains, default=(0.0, -1))
+            if gain <= 1:
+                break
+            inputs = list(inputs)
+            inputs[channel] = Value.unknown(self.variables, inputs[channel].low, inputs[channel].high)
+        return inputs
 
     def _joined(self, name: str, bias: int, own: Value, pieces: list[_Piece]) -> Value:
         """The value of one output: its pieces are taken as independent unless there is only one."""
@@ -103,6 +129,7 @@ class _Proof:
             rise, fall = rise + p.rise, fall + p.fall
             low, high = low + p.low, high + p.high
         self.note(name, rise, fall)
+        pieces = [p for p in pieces if p.low or p.high or p.own]  # the others add nothing but summands that cancel
         if len(pieces) == 1 and pieces[0].table is not None and (pieces[0].own or not own.variables):
             constant = bias + (0 if pieces[0].own else own.offset)
             return Value.tabulated(pieces[0].over, pieces[0].table + constant)
@@ -135,27 +162,35 @@ class _Piece:
     line: tuple[int, int] | None = None
 
 
+def _dependencies(layers: list[Affine], inputs: list[Value]) -> list[list[frozenset[int]]]:
+    """The variables that every input and every neuron of the hidden layers depends on."""
+    sets = [[frozenset(v.variables) for v in inputs]]
+    for layer in layers[:-1]:
+        found: list[set[int]] = [set() for _ in range(layer.outputs)]
+        for r, c in zip(layer.row.tolist(), layer.column.tolist(), strict=True):
+            found[r] |= sets[-1][c]
+        sets.append([frozenset(s) for s in found])
+    return sets
+
+
+def _exact(variables: Variables, over: frozenset[int]) -> bool:
+    """Whether functions of these variables are bounded exactly: one variable, or few enough combinations."""
+    return len(over) == 1 or variables.enumerable(over)
+
+
 class _Block:
     """One block: which variables every neuron depends on, and the groups that are evaluated together."""
 
     def __init__(self, proof: _Proof, names: list[str], layers: list[Affine], inputs: list[Value]) -> None:
         self.proof, self.names, self.layers, self.inputs = proof, names, layers, inputs
         self.variables = proof.variables
-        self.sets: list[list[frozenset[int]]] = [[frozenset(v.variables) for v in inputs]]
-        for layer in layers[:-1]:
-            found: list[set[int]] = [set() for _ in range(layer.outputs)]
-            for r, c in zip(layer.row.tolist(), layer.column.tolist(), strict=True):
-                found[r] |= self.sets[-1][c]
-            self.sets.append([frozenset(s) for s in found])
+        self.sets = _dependencies(layers, inputs)
         self.low: list[list[int]] = [[v.low for v in inputs]] + [[0] * m.outputs for m in layers[:-1]]
         self.high: list[list[int]] = [[v.high for v in inputs]] + [[0] * m.outputs for m in layers[:-1]]
         last = layers[-1]
         used = {self.sets[-1][c] for c in set(last.column.tolist())}
         everything = {s for sets in self.sets[1:] for s in sets} | used
-        self.groups = self._maximal([s for s in everything if self._exact(s)])
-
-    def _exact(self, variables: frozenset[int]) -> bool:
-        return len(variables) == 1 or self.variables.enumerable(variables)
+        self.groups = self._maximal([s for s in everything if _exact(self.variables, s)])
 
     def _maximal(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
         kept: list[frozenset[int]] = []
@@ -187,10 +222,7 @@ class _Block:
             mine = {o for o in outputs if own[o].variables and set(own[o].variables) <= group} - placed
             placed |= mine
             for o, piece in self._evaluate(g, owner, {o: own[o] if o in mine else None for o in outputs}).items():
-                if piece.low or piece.high or piece.own:
-                    pieces[o].append(piece)
-                else:
-                    self.proof.note(self.names[-1], piece.rise, piece.fall)
+                pieces[o].append(piece)
         self._intervals()
         for o, terms in loose.items():
             for c, w in terms:
