@@ -9,7 +9,7 @@ the profile of that fit.  A line that stays on one side of the target is censore
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -17,19 +17,19 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from memcap.errors import ConfigurationError, FitError
-from memcap.study.fits import Critical
+from memcap.study.fits import Column, Critical
 
-Scale = Literal["logit", "linear"]
+Scale = str  # "logit" or "linear"
 _NEIGHBOURS = 2  # distinct values used on each side of the crossing, beyond the two that enclose it
 _STEEPEST = 1e4  # a logit that changes faster than this per unit of log(x) is a step, not a slope
 
 
 def critical(
-    x: Sequence[float] | Float[np.ndarray, " points"],
-    y: Sequence[float] | Float[np.ndarray, " points"],
+    x: Column,
+    y: Column,
     *,
     target: float = 0.5,
-    trials: Sequence[float] | Float[np.ndarray, " points"] | None = None,
+    trials: Column | None = None,
     rising: bool | None = None,
     scale: Scale = "logit",
     confidence: float = 0.95,
@@ -201,6 +201,8 @@ class _Fit:
 
     def crossing(self, confidence: float) -> tuple[float | None, tuple[float, float] | None, float]:
         """The crossing, its interval (``None`` if the points carry none) and the slope."""
+        if self._is_a_step():
+            return None, None, math.nan
         distinct = len(np.unique(self.t))
         beta, deviance = self._minimise(np.column_stack([np.ones_like(self.t), self.t - self.center]), 0.0)
         if beta is None or abs(beta[1]) > _STEEPEST or beta[1] == 0:
@@ -221,17 +223,25 @@ class _Fit:
         allowed = deviance + spread * float(quantile)
         return math.exp(best), (self._end(best, -1, allowed), self._end(best, 1, allowed)), float(beta[1])
 
+    def _is_a_step(self) -> bool:
+        """Whether fewer than two places show anything between 0 and 1: then the slope is not in the points."""
+        if not self.logit:
+            return False
+        means = [np.average(self.y[self.t == t], weights=self.w[self.t == t]) for t in np.unique(self.t)]
+        return bool(sum(0 < m < 1 for m in means) < (1 if self.binomial else 2))
+
     def _end(self, best: float, side: int, allowed: float) -> float:
         """Where the profile leaves ``allowed`` on one side of the crossing; 0 or infinity if it never does."""
 
         def excess(c: float) -> float:
-            fitted = self._minimise((self.t - c)[:, None], self.level)[1]
-            return fitted - allowed
+            return self._minimise((self.t - c)[:, None], self.level)[1] - allowed
 
+        if excess(best) >= 0:
+            return math.exp(best)  # the points lie on the line to rounding
         step = max(1e-6, float(np.ptp(self.t)) / 8)
         for _ in range(60):
             if excess(best + side * step) > 0:
-                found = optimize.brentq(excess, best, best + side * step, xtol=1e-10)
+                found = optimize.brentq(excess, best, best + side * step, xtol=1e-7)
                 return math.exp(float(found))
             step *= 1.6
             if step > 200:
@@ -249,8 +259,8 @@ class _Fit:
             eta = design @ beta + offset
             mu = self._mean(eta)
             curve = np.maximum(mu * (1 - mu), 1e-12) if self.logit else np.ones_like(mu)
-            root = np.sqrt(self.w * curve)
-            step = np.linalg.lstsq(root[:, None] * design, root * (self.y - mu) / curve, rcond=None)[0]
+            weighted = design.T * (self.w * curve)
+            step = np.linalg.solve(weighted @ design + 1e-14 * np.eye(len(beta)), weighted @ ((self.y - mu) / curve))
             for _ in range(40):
                 new = self._deviance(design @ (beta + step) + offset)
                 if new <= deviance + 1e-14 * abs(deviance):

@@ -6,8 +6,14 @@ The computations live beside this file: ``critical_fit`` (where a line of cells 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+Column = Sequence[Any] | NDArray[Any]
+"""Values of one column, one per point."""
 
 Censored = Literal["above", "below"] | None
 

@@ -22,6 +22,7 @@ from memcap.study.cell import Cell, canonical
 from memcap.study.driver import Driver, Limits, Observer, RunSummary, recover
 from memcap.study.execution import versions
 from memcap.study.export import write_table
+from memcap.study.fitting import Fitting
 from memcap.study.grid import Grid
 from memcap.study.memory_store import MemoryStore
 from memcap.study.progress import observer as default_observer
@@ -34,7 +35,7 @@ from memcap.study.table import columns_of, frame_of
 S = TypeVar("S", bound="Study")
 
 
-class Study:
+class Study(Fitting):
     """A sweep of measurements in one crash-safe file; see ``Study.open``."""
 
     def __init__(self, store: Store, name: str = "") -> None:

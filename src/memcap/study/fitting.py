@@ -1,0 +1,161 @@
+"""The fits of a study: critical values, exponents, comparisons of laws; ``Study`` inherits them.
+
+What is computed lives in ``critical_fit``, ``power_law`` and ``law_comparison``; this file brings it the cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memcap.errors import ConfigurationError
+from memcap.study import measurements
+from memcap.study.critical_fit import Scale
+from memcap.study.fits import Critical, Exponent, LawScore
+from memcap.study.law import read_law
+from memcap.study.law_comparison import compare
+from memcap.study.lines import Cells, Points, critical_lines, points_of_cells, points_of_lines
+from memcap.study.power_law import Method, fit_power_law
+from memcap.study.record import State
+from memcap.study.store import Store
+
+
+class Fitting:
+    """Fits over the finished cells of a store."""
+
+    store: Store
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """About the study; its ``grids`` say which settings are derived and what people look at first."""
+        raise NotImplementedError
+
+    def critical(
+        self,
+        axis: str,
+        response: str,
+        *,
+        target: float = 0.5,
+        task: str | None = None,
+        where: str | None = None,
+        trials: str | None = None,
+        rising: bool | None = None,
+        scale: Scale = "logit",
+        confidence: float = 0.95,
+    ) -> list[Critical]:
+        """Where ``response`` crosses ``target`` along ``axis``, on every line of the grid, with intervals.
+
+        Args:
+            axis: a setting, e.g. ``"samples"``; lines are told apart by all other settings that vary.
+            response: a result, e.g. ``"recall"``.
+            target: the level.
+            task: which measurement, if the study holds several.
+            where: an expression over settings and results; only cells where it is true.
+            trials: name of the setting or result that says how many answers a fraction counts, if they are independent.
+            rising: direction of the response; by default what most lines show.
+            scale: ``"logit"`` for fractions, ``"linear"`` for other responses.
+            confidence: of the intervals.
+
+        Raises:
+            FitError: if the cells cannot carry the question; the message names the line.
+            ConfigurationError: if a name or an option is wrong.
+        """
+        return critical_lines(
+            self._cells(task, where),
+            axis,
+            response,
+            target=target,
+            trials=trials,
+            rising=rising,
+            scale=scale,
+            confidence=confidence,
+        )
+
+    def fit_exponent(
+        self,
+        law: str,
+        *,
+        response: str | None = None,
+        target: float = 0.5,
+        task: str | None = None,
+        where: str | None = None,
+        method: Method = "profile",
+        confidence: float = 0.95,
+        **options: Any,
+    ) -> Exponent:
+        """Fit a power law such as ``"samples ~ dimension^a * length^b"``.
+
+        If the left side is a setting, its critical values are fitted (``response`` crossing ``target``; censored lines
+        count as bounds); if it is a result, the results themselves are, averaged over seeds.
+
+        Args:
+            law: what is fitted; an exponent that is a number is kept.
+            response: for critical values: the result that crosses; by default the measurement's main one.
+            target: for critical values: the level.
+            task: which measurement, if the study holds several.
+            where: an expression; only cells where it is true.
+            method: ``"profile"`` or ``"bootstrap"``.
+            confidence: of the intervals.
+            options: as for ``critical``: ``trials``, ``rising``, ``scale``.
+
+        Raises:
+            FitError: if the points cannot support the law; the message says why.
+            ConfigurationError: if the law, a name or an option is wrong.
+        """
+        points, spread, censored = self._points([law], response, target, task, where, options)
+        return fit_power_law(points, law, spread=spread, censored=censored, method=method, confidence=confidence)
+
+    def compare(
+        self,
+        laws: Sequence[str],
+        *,
+        response: str | None = None,
+        target: float = 0.5,
+        task: str | None = None,
+        where: str | None = None,
+        **options: Any,
+    ) -> list[LawScore]:
+        """Which of several laws for one response the cells support, best first; arguments as for ``fit_exponent``.
+
+        Raises:
+            FitError: if the points cannot support a law or the comparison.
+            ConfigurationError: if a law, a name or an option is wrong.
+        """
+        points, spread, censored = self._points(laws, response, target, task, where, options)
+        return compare(points, laws, spread=spread, censored=censored)
+
+    def _points(
+        self,
+        laws: Sequence[str],
+        response: str | None,
+        target: float,
+        task: str | None,
+        where: str | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Points, list[float] | None, list[str | None] | None]:
+        parsed = [read_law(law) for law in laws]
+        if not parsed:
+            raise ConfigurationError("no law given; write one as 'samples ~ dimension^a'")
+        names = list(dict.fromkeys(n for p in parsed for n in (*p.free, *(f for f, _ in p.fixed))))
+        cells = self._cells(task, where)
+        left = parsed[0].response
+        if left not in cells.names:
+            return points_of_cells(cells, left, names), None, None
+        response = response or self.main_response(task)
+        return points_of_lines(critical_lines(cells, left, response, target=target, **options), names)
+
+    def main_response(self, task: str | None = None) -> str:
+        """The result that people look at first, as the study's measurement (or ``task``) names it.
+
+        Raises:
+            ConfigurationError: if it names none.
+        """
+        for grid in self.meta["grids"]:
+            measurement = measurements.find(grid["task"])
+            if task in (None, measurement.name) and measurement.response:
+                return measurement.response
+        raise ConfigurationError("say which result crosses the target: response=...")
+
+    def _cells(self, task: str | None, where: str | None) -> Cells:
+        derived = [name for grid in self.meta["grids"] for name in grid.get("derived", {})]
+        return Cells(self.store.records([State.DONE]), task=task, where=where, derived=derived)
