@@ -212,7 +212,8 @@ def certify_network(
         raise ConfigurationError(
             f"expected one label for each of at least one item, got rows {array.shape} and labels {wanted.shape}"
         )
-    found, evaluator, audit = _answers(network, array, weights, fast, sample, progress)
+    proof = prove(network, weights)  # from the weights alone; where that is not enough, every item is audited
+    found, evaluator, audit = _answers(network, array, weights, not proof, fast, sample, progress)
     found = found[:, : wanted.shape[1]] if network.per_position else found
     asked = wanted != -1 if network.per_position else np.ones(len(wanted), dtype=bool)
     right = (found == wanted) & (wanted >= 0)
@@ -222,7 +223,8 @@ def certify_network(
     certified = against.certified if against is not None else prints
     changed = differences(network, certified) if against is not None else ()
     network_hash = network_identity(network)
-    proof = prove(network, weights, audit)
+    if audit is not None:
+        proof = prove(network, weights, audit)
     return Certificate(
         items=int(asked.sum()),
         recalled=int((right & asked).sum()),
@@ -244,12 +246,18 @@ def certify_network(
 
 
 def _answers(
-    network: Network, array: Rows, weights: str, fast: FastEvaluator | None, sample: int, progress: Progress | None
+    network: Network,
+    array: Rows,
+    weights: str,
+    audited: bool,
+    fast: FastEvaluator | None,
+    sample: int,
+    progress: Progress | None,
 ) -> tuple[NDArray[np.int64], dict[str, Any], Audit | None]:
     """Labels of every item, who computed them, and the audit of partial sums where one is taken."""
     limit = limit_of(weights)
     if limit is not None:
-        audit = Audit(limit)
+        audit = Audit(limit) if audited else None
         with contextlib.suppress(PrecisionError):  # changed weights can leave int64: recall is still told, no proof is
             labels = evaluate(network, array, engine="int64", audit=audit, progress=progress)
             return labels, {"name": "reference, int64", "items": len(array), "version": __version__}, audit
