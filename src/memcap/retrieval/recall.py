@@ -26,7 +26,9 @@ from memcap.retrieval.task import RetrievalTask
 from memcap.retrieval.token_kernels import materialise
 
 BLOCK = 1024
-ALL_TOKENS = 2**14
+LARGEST_LOGITS = 2**23
+"""Entries of a block's logits (64 MiB); large vocabularies get smaller blocks."""
+ALL_TOKENS = 2**13
 """Up to this vocabulary every token is queried clean; above it, this many drawn at random."""
 
 
@@ -61,9 +63,14 @@ def strict_margin(
 ) -> tuple[Float[Tensor, " n"], Bool[Tensor, " n"]]:
     """Right logit minus the best other one, and whether it is positive beyond a tie."""
     right = logits.gather(1, answers[:, None])[:, 0]
-    others = logits.scatter(1, answers[:, None], -math.inf)
-    margin = right - others.max(dim=1).values
-    return margin, margin > TIE * logits.abs().max(dim=1).values
+    largest = torch.maximum(logits.amax(dim=1), -logits.amin(dim=1))
+    margin = right - logits.scatter(1, answers[:, None], -math.inf).amax(dim=1)
+    return margin, margin > TIE * largest
+
+
+def rows_at_once(vocabulary: int) -> int:
+    """Rows of a block of logits."""
+    return max(1, min(BLOCK, LARGEST_LOGITS // vocabulary))
 
 
 def evaluate(
@@ -91,8 +98,9 @@ def evaluate(
     with one_torch_thread(), torch.no_grad():
         clean = _clean(task, step, permutation, lambda hidden: logits([hidden] * len(heads)), seed)
         parts = []
-        for start in range(0, test.count, BLOCK):
-            tokens, _ = materialise(test, start, min(start + BLOCK, test.count))
+        block = rows_at_once(task.vocabulary)
+        for start in range(0, test.count, block):
+            tokens, _ = materialise(test, start, min(start + block, test.count))
             read = [reader(tokens) for reader in readers]
             informative = torch.as_tensor(tokens[:, 0], device=device)
             margin, recalled = strict_margin(logits([hidden for hidden, _, _ in read]), permutation[informative])
@@ -110,8 +118,9 @@ def _clean(
     if task.vocabulary > ALL_TOKENS:
         tokens = np.sort(stream(seed, "retrieval:clean").choice(task.vocabulary, ALL_TOKENS, replace=False))
     recalled, margins, correct, total, squares = [], [], [], 0.0, 0.0
-    for start in range(0, len(tokens), BLOCK):
-        rows = torch.as_tensor(tokens[start : start + BLOCK], device=step.tokens.device)
+    block = rows_at_once(task.vocabulary)
+    for start in range(0, len(tokens), block):
+        rows = torch.as_tensor(tokens[start : start + block], device=step.tokens.device)
         values, answers = logits(step.tokens[rows]), permutation[rows]
         margin, good = strict_margin(values, answers)
         right = values.gather(1, answers[:, None])[:, 0]

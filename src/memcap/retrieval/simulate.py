@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.stats import binomtest
 
 from memcap.errors import ConfigurationError
@@ -78,6 +79,7 @@ def simulate(
     test_samples = integer("test_samples", test_samples, 1, 2**40)
     threads = integer("threads", threads, 1, 1024)
     one_of("engine", engine, ENGINES)
+    require_device(device)
     if training is not None and (step_sizes is not None or engine != "auto" or task.data == "population"):
         raise ConfigurationError("training takes its own steps: leave out step_sizes and engine, use data='empirical'")
     sizes = step_sizes or StepSizes()
@@ -110,6 +112,22 @@ def simulate(
         threads=threads,
         seconds=time.perf_counter() - started,
     )
+
+
+def require_device(device: str) -> None:
+    """Refuse a device that torch does not know or cannot reach, before anything is computed.
+
+    Raises:
+        ConfigurationError: naming the device and those that are there.
+    """
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        there = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+        reason = str(error).splitlines()[0]
+        raise ConfigurationError(
+            f"device must be one that torch can use here, got {device!r} (there are: {', '.join(there)}; {reason})"
+        ) from None
 
 
 def chosen_engine(task: RetrievalTask, sizes: StepSizes) -> str:
