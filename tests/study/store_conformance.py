@@ -50,6 +50,7 @@ class StoreConformance:
         identity = cell(2**70, seed=2**62).identity
         before = store.get(identity)
         assert (before.settings, before.seed, before.place) == ({"x": 2**70, "name": "é"}, 2**62, "toys:toy")
+        assert list(before.settings) == ["x", "name"]  # in the order given
         assert (before.state, before.attempts, before.outcome) == (State.PENDING, 0, None)
         store.claim([identity], "me", 5.0)
         result = {

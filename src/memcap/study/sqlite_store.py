@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,7 @@ class SqliteStore(Store):
     def add(self, cells: Iterable[Cell]) -> int:
         """See ``Store``."""
         rows = (
-            (c.identity, c.task, c.version, canonical(dict(c.settings)), c.seed, c.place, State.PENDING.value)
+            (c.identity, c.task, c.version, _in_order(c.settings), c.seed, c.place, State.PENDING.value)
             for c in cells
         )
         with self._write() as connection:
@@ -288,6 +288,11 @@ class SqliteStore(Store):
                 except MemcapError:
                     pass  # a full disk at this point loses nothing: the journal beside the file is whole
                 self._connection = None
+
+
+def _in_order(settings: Mapping[str, Any]) -> str:
+    """JSON in the order of the settings, which is the order of the table's columns."""
+    return json.dumps(dict(settings), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _outcome_row(outcome: Outcome, identity: str, owner: str) -> tuple[Any, ...]:
