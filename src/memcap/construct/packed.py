@@ -2,7 +2,7 @@
 
 Keys fall into buckets by a hash; each bucket has one word, a solution of the GF(2) system that its items pose; a
 word is read by folding it while hash values are added, so that signs, and with them the label, depend on word and key.
-This file searches for the plan (bucket count, seed, bits, group size) and calls the writer; `packed_hash` solves,
+This file searches for the plan (bucket count, seed, bits, group size) and calls the writer; `word_hash` solves,
 `packed_network` writes.
 
 Source: derived here, docs/theory/exact.md; the retrieval idea is that of static functions (Bloomier filters).
@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int
 
 from memcap.construct.construction import Construction
-from memcap.construct.packed_hash import plan_hash, solve_buckets
 from memcap.construct.packed_index import BUCKET_FACTORS, place, plan_index
-from memcap.construct.packed_network import PackedPlan, hinge_cost, value_cost, write
+from memcap.construct.packed_network import PackedPlan, hinge_cost, write
 from memcap.construct.tent import choose_prime, safe_warmup
-from memcap.errors import HashUnlucky
+from memcap.construct.word_folds import value_cost
+from memcap.construct.word_hash import plan_hash, solve_buckets
+from memcap.errors import ConfigurationError, HashUnlucky
 from memcap.random import stream
 
 GROUPS = (2, 4, 8, 16, 32, 64)
@@ -60,7 +61,7 @@ class _Candidate:
     estimate: int
 
 
-def _layouts(items: int, planes: int) -> list[_Layout]:
+def _layouts(items: int, planes: int, most_values: int | None) -> list[_Layout]:
     """Bucket counts around the optimum, each with its cheapest group size."""
     per_bit = 6.2 if planes == 1 else (4 + 4 / planes)
     found = []
@@ -68,14 +69,16 @@ def _layouts(items: int, planes: int) -> list[_Layout]:
         for twos in range(1, 24):
             buckets = odd << twos
             mean = items / buckets
-            if buckets > max(4, 2 * items) or mean < 1.5:
+            high = mean + 2.6 * math.sqrt(mean)
+            if buckets > max(4, 2 * items):
                 break
+            if most_values is not None and mean + 2 * math.sqrt(mean) > most_values:
+                continue
             rounds = len(plan_index(2 * buckets, odd, twos).thresholds)
             options = [_Layout(odd, twos, g, rounds) for g in GROUPS if int(math.log2(g)) <= twos]
             layout = min(options, key=lambda o: o.cost)
-            high = mean + 2.6 * math.sqrt(mean)
             found.append((layout.cost + per_bit * planes * high, layout))
-    best = min(cost for cost, _ in found)
+    best = min((cost for cost, _ in found), default=0.0)
     return [layout for cost, layout in sorted(found, key=lambda f: f[0]) if cost < 1.06 * best + 10]
 
 
@@ -114,20 +117,23 @@ def _noise_folds(span: int, values: int, rounds: int, planes: int) -> int:
 
 
 def _seeds(items: int) -> int:
-    return int(np.clip(12_000_000 // max(items, 1), 24, 600))
+    return int(np.clip(12_000_000 // items, 24, min(600, 24 + items // 2)))
 
 
 def _candidates(
-    keys: Int[np.ndarray, " items"], planes: int, seed: int, luck: float, warmups: tuple[int, ...]
+    keys: Int[np.ndarray, " items"], planes: int, seed: int, luck: float, most_values: int | None
 ) -> Iterator[_Candidate]:
     largest = int(keys.max())
-    for layout in _layouts(len(keys), planes):
+    warmups = _warmups(keys)
+    for layout in _layouts(len(keys), planes, most_values):
         for warmup in warmups:
             for number in range(_seeds(len(keys)) // len(warmups)):
                 modulus = _modulus(largest, warmup, seed, number)
                 index = plan_index(modulus, layout.odd, layout.twos)
                 bucket, _ = place(keys, modulus, warmup, index)
                 values = max(1, _values_needed(np.bincount(bucket, minlength=layout.buckets), luck))
+                if most_values is not None and values > most_values:
+                    continue
                 for rounds in _rounds(values, planes):
                     noise = _noise_folds(index.width, values, rounds, planes)
                     estimate = layout.cost + 3 * warmup + value_cost(values, rounds, planes) + 3 * noise
@@ -152,40 +158,66 @@ def memorise_packed(
     label_bits: int,
     seed: int = 0,
     effort: int = 64,
+    most_values: int | None = None,
 ) -> Construction:
     """The packed network of ``keys`` and ``labels`` (each below ``2^label_bits``); see `memorise_exact`.
 
     Args:
         effort: hash variants tried per plan; the search expects to need about ``log2 effort`` bits of luck.
+        most_values: bound on hash values per label bit (a bound on depth and on weight bits).
 
     Raises:
         HashUnlucky: when no plan has a solution.
     """
     luck = math.log2(effort)
-    candidates = sorted(_candidates(keys, label_bits, seed, luck, _warmups(keys)), key=lambda c: (c.estimate, c.seed))
+    candidates = sorted(_candidates(keys, label_bits, seed, luck, most_values), key=lambda c: (c.estimate, c.seed))
     tried = 0
-    targets_of = (1 << label_bits) - 1 - labels
-    for candidate in candidates[:64]:
-        layout = candidate.layout
-        index = plan_index(candidate.modulus, layout.odd, layout.twos)
-        bucket, state = place(keys, candidate.modulus, candidate.warmup, index)
-        order_items = np.argsort(bucket, kind="stable")
-        loads = np.bincount(bucket, minlength=layout.buckets)
-        starts = np.concatenate([[0], np.cumsum(loads)]).astype(np.int64)
-        order = np.argsort(-loads, kind="stable").astype(np.int64)
-        state, targets = state[order_items], targets_of[order_items].astype(np.int64)
-        for variant in range(2 * effort):
-            hashing = plan_hash(index.width, candidate.values, candidate.rounds, label_bits, seed, variant)
-            flips = np.zeros((layout.buckets, label_bits, candidate.values), dtype=np.uint8)
-            tried += 1
-            failed = solve_buckets(hashing, label_bits, starts, state, targets, flips, order)
-            assert failed != -2, "a solved bucket does not give its labels"
-            if failed == -1:
-                plan = PackedPlan(
-                    int(keys.max()), candidate.modulus, candidate.warmup, index, layout.group, hashing, label_bits
-                )
-                return _construction(plan, flips, candidate, variant, tried, loads)
+    for extra, most in ((0, min(64, 4 + len(keys) // 16)), (1, 4), (2, 4), (4, 4), (8, 4), (16, 4)):
+        for candidate in candidates[:most]:
+            wider = replace(candidate, values=candidate.values + extra)
+            if extra:  # the plans that looked best failed: more values, and independent ones
+                wider = replace(wider, rounds=wider.values)
+            if most_values is not None and wider.values > most_values:
+                continue
+            made, tries = _attempt(wider, keys, labels, label_bits, seed, min(2 * effort, 8 + len(keys)))
+            tried += tries
+            if made is not None:
+                return replace(made, structure=made.structure | {"tries": tried})
+    if not candidates:
+        raise ConfigurationError(
+            f"no packed plan of {len(keys)} items has at most {most_values} hash values per label bit"
+        )
     raise HashUnlucky(f"no packed plan of {len(keys)} items has a solution after {tried} tries; use another seed")
+
+
+def _attempt(
+    candidate: _Candidate,
+    keys: Int[np.ndarray, " items"],
+    labels: Int[np.ndarray, " items"],
+    label_bits: int,
+    seed: int,
+    variants: int,
+) -> tuple[Construction | None, int]:
+    """The network of a candidate by the first hash variant whose systems are all solvable, and the variants tried."""
+    layout = candidate.layout
+    index = plan_index(candidate.modulus, layout.odd, layout.twos)
+    bucket, state = place(keys, candidate.modulus, candidate.warmup, index)
+    items = np.argsort(bucket, kind="stable")
+    loads = np.bincount(bucket, minlength=layout.buckets)
+    starts = np.concatenate([[0], np.cumsum(loads)]).astype(np.int64)
+    order = np.argsort(-loads, kind="stable").astype(np.int64)
+    targets = ((1 << label_bits) - 1 - labels)[items].astype(np.int64)
+    for variant in range(variants):
+        hashing = plan_hash(index.width, candidate.values, candidate.rounds, label_bits, seed, variant)
+        flips = np.zeros((layout.buckets, label_bits, candidate.values), dtype=np.uint8)
+        failed = solve_buckets(hashing, label_bits, starts, state[items], targets, flips, order)
+        assert failed != -2, "a solved bucket does not give its labels"
+        if failed == -1:
+            plan = PackedPlan(
+                int(keys.max()), candidate.modulus, candidate.warmup, index, layout.group, hashing, label_bits
+            )
+            return _construction(plan, flips, candidate, variant, loads), variant + 1
+    return None, variants
 
 
 def _construction(
@@ -193,7 +225,6 @@ def _construction(
     flips: np.ndarray,
     candidate: _Candidate,
     variant: int,
-    tried: int,
     loads: Int[np.ndarray, " buckets"],
 ) -> Construction:
     network, folds = write(plan, flips)
@@ -211,6 +242,5 @@ def _construction(
         "noise_bits": plan.guard + 1,
         "seed_tried": candidate.seed,
         "variant": variant,
-        "tries": tried,
     } | folds
     return Construction(network, "keyless", "packed", "exact", structure, relabelable=False)

@@ -69,6 +69,22 @@ class ResidualWriter:
         for channel, amount in (shifts or {}).items():
             self.offset[channel] += amount
 
+    def tents(self, channel: str, rounds: int, scale: int, modulus: int) -> None:
+        """Warm-up: ``rounds`` tent rounds of a channel; one is ``scale`` before and ``scale / 2^rounds`` after."""
+        for t in range(rounds):
+            at = (scale >> (t + 1)) * modulus
+            self.block(f"warm-up/{t}", [Neuron({channel: -1}, at, {channel: 2})], {channel: -at})
+
+    def digits(self, channel: str, scale: int, thresholds: Sequence[int], outputs: Sequence[Mapping[str, int]]) -> None:
+        """Index rounds: fold ``channel`` at each even threshold and add its bit to ``outputs``, in units of ``scale``.
+
+        The channel holds ``scale`` times an odd number, so the bit is ``relu(c - u) - relu(c - u - 1)``.
+        """
+        for k, (c, to) in enumerate(zip(thresholds, outputs, strict=True)):
+            here = Neuron({channel: -1}, c * scale, {channel: 2} | dict(to))
+            one_lower = Neuron({channel: -1}, (c - 1) * scale, {name: -weight for name, weight in to.items()})
+            self.block(f"index/{k}", [here, one_lower], {channel: -c * scale})
+
     def two_layers(self, name: str, first: Sequence[Neuron], second: Sequence[Neuron]) -> None:
         """A block with two hidden layers; ``second`` names the neurons of ``first`` by number (``"0"``, ``"1"``)."""
         entries = [(row, int(n), w) for row, neuron in enumerate(second) for n, w in neuron.inputs.items()]
@@ -82,12 +98,24 @@ class ResidualWriter:
         self.blocks.append(Block(name, (self._first(first), middle, last)))
 
     def finish(
-        self, *, largest_key: int, key: Mapping[str, int], read: Mapping[str, int], read_bias: int, unit: int
+        self,
+        *,
+        largest_key: int,
+        key: Mapping[str, int],
+        read: Mapping[str, int],
+        read_bias: int,
+        unit: int,
+        constant: Mapping[str, int] | None = None,
     ) -> Network:
-        """The network whose embedding is ``channel = weight * key`` and whose output is ``sum read + read_bias``."""
+        """The network with embedding ``channel = weight * key + constant`` and output ``sum read + read_bias``."""
         if any(name not in self.index for name in (*key, *read)):
             raise ConfigurationError("a network reads and writes its own channels only")
-        embed = Affine.from_entries(len(self.channels), 1, [(self.index[n], 0, w) for n, w in key.items()])
+        embed = Affine.from_entries(
+            len(self.channels),
+            1,
+            [(self.index[n], 0, w) for n, w in key.items()],
+            [(self.index[n], c) for n, c in (constant or {}).items()],
+        )
         bias = read_bias + sum(weight * self.offset[name] for name, weight in read.items())
         out = Affine.from_entries(1, len(self.channels), [(0, self.index[n], w) for n, w in read.items()], [bias])
         return Network(

@@ -61,7 +61,7 @@ def kinks_of_rounds(values: int, rounds: int) -> list[int]:
 
 def plan_hash(span: int, values: int, rounds: int, planes: int, seed: int, variant: int) -> HashPlan:
     """A hash of states below ``span``: the prime and the kink positions are drawn for (seed, variant)."""
-    numbers = stream(seed, "packed-hash", variant)
+    numbers = stream(seed, "word-hash", variant)
     start = span + 1 + int(numbers.integers(0, max(2, span // 64)))
     modulus = choose_prime(start, rounds=rounds + 2)
     thresholds, centres, reach = [], [], []
@@ -123,6 +123,7 @@ def _solve(
     centres: np.ndarray,
     planes: int,
     flips: np.ndarray,
+    full_rank: bool,
 ) -> int:
     """Fill ``flips`` (bucket, plane, value); returns the first bucket without a solution, or -1."""
     values = len(thresholds)
@@ -167,6 +168,8 @@ def _solve(
                         rows[i, k] ^= rows[rank, k]
             pivots[rank] = f
             rank += 1
+        if full_rank and rank < count:
+            return int(bucket)
         wanted = np.zeros(tail, dtype=np.uint64)
         for plane in range(planes):
             # bit `planes` must be label bit 0 + bit 0; bit k must be label bit k + bit `planes`, known from the start
@@ -211,6 +214,8 @@ def solve_buckets(
     targets: Int[np.ndarray, " items"],
     flips: UInt64[np.ndarray, "..."] | np.ndarray,
     order: Int[np.ndarray, " _"],
+    *,
+    full_rank: bool = False,
 ) -> int:
     """Solve the systems of the buckets in ``order``; see `_solve`.
 
@@ -218,10 +223,56 @@ def solve_buckets(
         starts: items of bucket j are ``state[starts[j]:starts[j + 1]]``.
         targets: the folded value each item must end at, in [0, 2^planes).
         flips: uint8 (buckets, planes, values), zeroed; 1 where a value enters with a minus sign.
+        full_rank: accept a bucket only if it could be solved for any targets.
 
     Returns:
         the first bucket without a solution, -1 if all are solved, -2 if a solution does not check (a bug).
     """
     thresholds = np.array(plan.thresholds, dtype=np.int64)
     centres = np.array(plan.centres, dtype=np.int64)
-    return int(_solve(order, starts, state, targets, plan.modulus, thresholds, centres, planes, flips))
+    return int(_solve(order, starts, state, targets, plan.modulus, thresholds, centres, planes, flips, full_rank))
+
+
+@numba.njit(cache=True, nogil=True)
+@no_type_check
+def _greedy(state: np.ndarray, modulus: int, thresholds: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    values = len(thresholds)
+    words = (values + 63) // 64
+    one = np.uint64(1)
+    starts = [0]
+    basis = np.zeros((values, words), dtype=np.uint64)
+    present = np.zeros(values, dtype=np.bool_)
+    row = np.empty(words, dtype=np.uint64)
+    low = np.empty(values, dtype=np.int64)
+    for i in range(len(state)):
+        _values(state[i], modulus, thresholds, centres, low)
+        while True:
+            row[:] = 0
+            for f in range(values):
+                if low[f] & 1:
+                    row[f >> 6] |= one << np.uint64(f & 63)
+            added = False
+            for f in range(values):
+                if row[f >> 6] & (one << np.uint64(f & 63)):
+                    if not present[f]:
+                        basis[f] = row
+                        present[f] = True
+                        added = True
+                        break
+                    for k in range(f >> 6, words):
+                        row[k] ^= basis[f, k]
+            if added:
+                break
+            if starts[-1] == i:  # a row of zeros cannot start a chunk
+                return np.zeros(0, dtype=np.int64)
+            starts.append(i)
+            present[:] = False
+    starts.append(len(state))
+    return np.array(starts)
+
+
+def greedy_chunks(plan: HashPlan, state: Int[np.ndarray, " items"]) -> Int[np.ndarray, " _"] | None:
+    """Starts of runs of items with independent hash rows, closed by the first dependent item; None if a row is zero."""
+    thresholds = np.array(plan.thresholds, dtype=np.int64)
+    starts: np.ndarray = _greedy(state, plan.modulus, thresholds, np.array(plan.centres, dtype=np.int64))
+    return starts if len(starts) else None
