@@ -13,6 +13,7 @@ forms are derived here.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -47,7 +48,7 @@ def memorise_interpolator(
         raise PrecisionError("the interpolator reads one key; these keys have two limbs")
     order = np.argsort(keys, kind="stable")
     x, y = [int(v) for v in keys[order]], [int(v) for v in labels[order]]
-    if any(a == b for a, b in zip(x, x[1:], strict=False)):
+    if any(a == b for a, b in itertools.pairwise(x)):
         raise DataError("a key stands twice")
     fitting = [n for n in (_steps(x, y), _slopes(x, y)) if n is not None and _fits(n, x[-1], LIMITS[dtype])]
     if not fitting:
