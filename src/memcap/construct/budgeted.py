@@ -1,0 +1,221 @@
+"""Labels of integer keys in a network whose every partial sum is an exact integer of float64, float32 or int64.
+
+Called by `choice`.  The stages: digits of the keys -> cheapest plan -> words by linear algebra over GF(2) -> network ->
+every key evaluated in integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memcap.construct.budgeted_network import write_network
+from memcap.construct.budgeted_plan import BudgetedPlan
+from memcap.construct.budgeted_search import Demand, KeyCodes, candidates
+from memcap.construct.construction import Construction
+from memcap.construct.hash_tables import eliminate, solve_labels
+from memcap.construct.key_digits import Chain, limb_chains, single_chain, widest_key
+from memcap.construct.verify import recalled
+from memcap.construct.word_format import EXACT_BITS, most_bits
+from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, RunError, nearest
+from memcap.exact.network import Network
+
+_ATTEMPTS = 8
+_PLANS_PER_ATTEMPT = 10
+
+
+def memorise_budgeted(
+    keys: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    *,
+    classes: int,
+    dtype: str = "float64",
+    selector: str = "auto",
+    seed: int = 0,
+    lanes: int | str = 1,
+    bits: int | None = None,
+    words: int | None = None,
+    max_depth: int | None = None,
+) -> Construction:
+    """Write a network that gives every key its label, exact in the arithmetic of ``dtype``.
+
+    About ``N b / B + O(sqrt(N b))`` parameters for N keys of b label bits and words of B bits (47 in float64); for the
+    sizes where N < 336 B^2 the second term rules.
+
+    Args:
+        keys: distinct integers (N,), or two non-negative limbs per key (N, 2).
+        labels: class index of every key, (N,), in [0, classes).
+        classes: number of classes, at least 1.
+        dtype: ``float64`` | ``float32`` | ``int64``.
+        selector: ``packed`` (or ``auto``): words in hash tables of pieces.
+        seed: same seed, same weights.
+        lanes: accepted for callers that choose a number of hash lanes; here all words of a key fold side by side, at
+            no cost, so that every value gives the same network.  Depth is traded by ``max_depth`` or ``bits``.
+        bits: longest word allowed, in bits; by default the longest that is exact.  Fewer bits, more parameters.
+        words: words a key reads per label bit: 1, 2, or None for the cheaper.
+        max_depth: most ReLU layers.
+
+    Returns:
+        A construction whose network has been evaluated on every key in integer arithmetic.
+
+    Raises:
+        PrecisionError: if keys do not fit ``dtype``, or ``dtype`` has too few exact integers.
+        ConfigurationError: for an unknown option, or a depth that no plan reaches.
+        DataError: for repeated keys, or labels that are not classes.
+        HashUnlucky: if no attempt has a solution.
+
+    Source: derived here, docs/theory/budgeted.md; retrieval without stored keys is known from static-function data
+    structures (Bloomier filters), the rate from Vardi, Yehudai & Shamir (arXiv 2110.03187).
+
+    >>> keys = np.arange(0, 70, 7)
+    >>> built = memorise_budgeted(keys, keys % 2, classes=2)
+    >>> built.method, built.network.read.outputs
+    ('keyless', 1)
+    """
+    inputs, labels = _checked(keys, labels, classes)
+    demand = _demand(dtype, classes, selector, lanes, bits, words, max_depth)
+    names: tuple[str, ...] = ("key",)
+    limbs: tuple[int, int] | None = None
+    if inputs.shape[1] == 2:
+        names = ("sel", "q")
+    elif dtype == "float32" and int(np.abs(inputs).max()) > widest_key(dtype):
+        inputs, limbs = _split(inputs[:, 0])
+        names = ("sel", "q")
+    lows = [min(0, int(column.min())) for column in inputs.T]
+    highs = [int(column.max()) for column in inputs.T]
+    if limbs is not None:
+        highs[1] = (1 << limbs[1]) - 1
+    ranges = tuple(zip(lows, highs, strict=True))
+    shallowest: int | None = None
+    for attempt in range(_ATTEMPTS):
+        codes = KeyCodes(_chains(ranges, dtype, seed, attempt), inputs)
+        plans, least = candidates(codes, demand, seed, attempt)
+        shallowest = least if shallowest is None else min(shallowest, least or shallowest)
+        for tried, plan in enumerate(plans[:_PLANS_PER_ATTEMPT]):
+            places = codes.places(plan)
+            system = eliminate(places, plan.layout, plan.words.bits)
+            if system is None:
+                continue
+            solved, acc = solve_labels(system, places, plan.layout, plan.words, labels, plan.planes)
+            if not np.array_equal((acc >> 1) & ((1 << plan.planes) - 1), labels):
+                raise RunError("the words that were solved do not give the labels; this is a defect of memcap")
+            network = write_network(plan, solved, inputs=names, input_range=ranges, key_limbs=limbs)
+            if not np.array_equal(recalled(network, inputs), labels):
+                raise RunError("the network that was written does not give the labels; this is a defect of memcap")
+            return _construction(network, plan, dtype, attempt, tried, len(labels))
+    if max_depth is not None and shallowest is not None and shallowest > max_depth:
+        raise ConfigurationError(
+            f"no plan for {len(labels)} keys is at most {max_depth} layers deep; the shallowest found has {shallowest}"
+        )
+    raise HashUnlucky(
+        f"no solution for {len(labels)} keys and {classes} classes in {_ATTEMPTS} attempts from seed {seed} "
+        f"({dtype}); try another seed, more bits, or weights='exact'"
+    )
+
+
+def _checked(
+    keys: NDArray[np.int64], labels: NDArray[np.int64], classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    inputs = np.asarray(keys)
+    labels = np.asarray(labels)
+    if inputs.ndim == 1:
+        inputs = inputs[:, None]
+    if inputs.ndim != 2 or inputs.shape[1] not in (1, 2) or inputs.dtype.kind not in "iu":
+        raise DataError(f"keys must be integers of shape (N,) or (N, 2), got {inputs.dtype} of shape {keys.shape}")
+    if len(inputs) == 0:
+        raise DataError("no keys were given; at least one is needed")
+    if labels.shape != (len(inputs),) or labels.dtype.kind not in "iu":
+        raise DataError(f"labels must be {len(inputs)} integers, got {labels.dtype} of shape {labels.shape}")
+    if classes < 1:
+        raise ConfigurationError(f"classes must be at least 1, got {classes}")
+    outside = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(outside):
+        row = int(outside[0])
+        raise DataError(f"label {int(labels[row])} of key number {row + 1} is outside [0, {classes})")
+    if inputs.dtype == np.uint64 and int(inputs.max()) >= 2**63:
+        raise PrecisionError("keys of 2^63 and more do not fit; use weights='exact'")
+    inputs = inputs.astype(np.int64)
+    unique, counts = np.unique(inputs, axis=0, return_counts=True)
+    if len(unique) < len(inputs):
+        again = unique[int(np.argmax(counts))].tolist()
+        raise DataError(f"keys must be distinct; {again[0] if len(again) == 1 else tuple(again)} occurs more than once")
+    return inputs, labels.astype(np.int64)
+
+
+def _demand(
+    dtype: str,
+    classes: int,
+    selector: str,
+    lanes: int | str,
+    bits: int | None,
+    words: int | None,
+    max_depth: int | None,
+) -> Demand:
+    if dtype in ("float16", "bfloat16"):
+        raise PrecisionError(f"{dtype} holds too few exact integers for a memory; use float32, float64 or int64")
+    if dtype not in EXACT_BITS:
+        raise ConfigurationError(
+            f"dtype must be one of {', '.join(EXACT_BITS)}, got {dtype!r}{nearest(dtype, EXACT_BITS)}"
+        )
+    if selector not in ("auto", "packed"):
+        raise ConfigurationError(f"selector must be auto or packed for {dtype} weights, got {selector!r}")
+    if lanes != "max" and (isinstance(lanes, str) or lanes < 1):
+        raise ConfigurationError(f"lanes must be a positive integer or 'max', got {lanes!r}")
+    if words not in (None, 1, 2):
+        raise ConfigurationError(f"words must be 1, 2 or None (the cheaper), got {words!r}")
+    most = most_bits(dtype)
+    if bits is not None and not 1 <= bits <= most:
+        raise PrecisionError(f"a word of {bits} bits is not exact in {dtype}: bits must be in [1, {most}]")
+    if max_depth is not None and max_depth < 1:
+        raise ConfigurationError(f"max_depth must be a positive integer, got {max_depth}")
+    planes = max(1, (classes - 1).bit_length())
+    if planes > 40:
+        raise PrecisionError(f"{classes} classes need {planes} label bits; at most 40 fit the accumulator")
+    return Demand(planes, most if bits is None else bits, max_depth, words)
+
+
+def _split(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, int]]:
+    """Keys too wide for float32 as two limbs of half the bits each."""
+    if int(keys.min()) < 0:
+        raise PrecisionError("negative keys of that size do not fit float32 weights; use weights='float64'")
+    half = (int(keys.max()).bit_length() + 1) // 2
+    if 1 << half > widest_key("float32"):
+        fits = "weights='float64'" if int(keys.max()) <= widest_key("float64") else "weights='exact'"
+        raise PrecisionError(
+            f"keys up to {int(keys.max()):,} do not fit float32 weights, which hold keys below 2^44; use {fits}"
+        )
+    return np.stack([keys >> half, keys & ((1 << half) - 1)], axis=1), (half, half)
+
+
+def _chains(ranges: tuple[tuple[int, int], ...], dtype: str, seed: int, attempt: int) -> tuple[Chain, ...]:
+    if len(ranges) == 1:
+        return (single_chain(*ranges[0], dtype, seed, attempt),)
+    (low_sel, high_sel), (low_q, high_q) = ranges
+    return limb_chains((low_sel, low_q), (high_sel, high_q), dtype, seed, attempt)
+
+
+def _construction(
+    network: Network, plan: BudgetedPlan, dtype: str, attempt: int, tried: int, items: int
+) -> Construction:
+    layout = plan.layout
+    real = [layout.groups * (n - layout.first_piece(t)) for t, n in enumerate(layout.pieces)]
+    structure: dict[str, Any] = {
+        "bits": plan.words.bits,
+        "label_bits": plan.planes,
+        "tables": plan.tables,
+        "lanes": plan.tables * plan.planes,
+        "groups": layout.groups,
+        "pieces": list(layout.pieces),
+        "words": sum(real) * plan.planes,
+        "fill": items / (sum(real) * plan.words.bits),
+        "index_digits": layout.digits,
+        "base_digits": plan.digits,
+        "warmup": plan.warmup,
+        "reach": [chain.reach for chain in plan.chains],
+        "attempt": attempt,
+        "plan": tried,
+        "parameters_by_formula": plan.parameters,
+    }
+    return Construction(network, "keyless", "packed", dtype, structure, relabelable=True)

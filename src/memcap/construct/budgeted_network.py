@@ -1,0 +1,261 @@
+"""Writes a budgeted plan and its words as an integer network: every neuron an ordinary weight, none without use.
+
+fold away the warm-up digits -> read index and base digits -> one-hot the index, load the words -> fold, emit -> read
+Every number comes from the plan and the words.  Derived here: docs/theory/budgeted.md.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import UInt64
+from numpy import ndarray
+
+from memcap.construct.budgeted_plan import BudgetedPlan
+from memcap.construct.named_block import NamedBlock, Unit
+from memcap.exact.affine import Affine
+from memcap.exact.network import Network
+
+
+def word_channel(table: int, plane: int) -> str:
+    """Channel that holds the word of ``table`` for label bit ``plane``."""
+    return f"word.{table}.{plane}"
+
+
+def write_network(
+    plan: BudgetedPlan,
+    solved: UInt64[ndarray, "planes words"],
+    *,
+    inputs: tuple[str, ...],
+    input_range: tuple[tuple[int, int], ...],
+    key_limbs: tuple[int, int] | None,
+) -> Network:
+    """The network of ``plan`` with the words ``solved`` (as `hash_tables.solve_labels` returns them)."""
+    channels = _channels(plan)
+    folds = _Folds(plan)
+    blocks: list[NamedBlock] = []
+    for i in range(plan.warmup):
+        block = NamedBlock(f"hash/warm-up/{i + 1}", [[]])
+        folds.skip(block)
+        blocks.append(block)
+    blocks += _index_blocks(plan, folds)
+    for i in range(plan.early_digits):
+        block = NamedBlock(f"hash/digit/{i + 1}", [[]])
+        folds.base_digit(block)
+        if i == 0:
+            _mirror_pieces(plan, block)
+        blocks.append(block)
+    load = _table_block(plan, solved)
+    if load.layers[0]:
+        blocks.append(load)
+    else:  # a single word: its constant needs no block of its own
+        blocks[-1].bias |= load.bias
+    blocks += [*_fold_blocks(plan, folds), *_read_blocks(plan)]
+    embed = Affine.from_entries(
+        len(channels),
+        len(inputs),
+        [(channels.index(f"p{c}"), i, w) for c in plan.used_chains for i, w in enumerate(plan.chains[c].factors)],
+        [(channels.index(f"p{c}"), plan.chains[c].offset) for c in plan.used_chains],
+    )
+    output = "label" if plan.tables == 1 else word_channel(0, 0)
+    return Network(
+        inputs=inputs,
+        input_range=input_range,
+        length=1,
+        channels=tuple(channels),
+        embed=embed,
+        stages=tuple(b.written(channels) for b in blocks),
+        read=Affine.from_entries(1, len(channels), [(0, channels.index(output), 1)]),
+        unit=plan.tables,
+        key_limbs=key_limbs,
+    )
+
+
+def _channels(plan: BudgetedPlan) -> list[str]:
+    names = [f"p{c}" for c in plan.used_chains]
+    if plan.layout.groups > 1:
+        names.append("group")
+    names += [f"piece.{t}" for t, n in enumerate(plan.layout.pieces) if n > 1]
+    names += [f"x{i}" for i in range(plan.digits)]
+    names += [word_channel(t, k) for t in range(plan.tables) for k in range(plan.planes)]
+    if plan.tables == 1:
+        names.append("label")
+    return names
+
+
+class _Folds:
+    """Walks down the chains and adds the neurons of one fold at a time to a block."""
+
+    def __init__(self, plan: BudgetedPlan) -> None:
+        self.plan = plan
+        self.left = [list(chain.folds) for chain in plan.chains]
+        order = plan.digit_order
+        self.to_read = [plan.layout.digits + order.count(0), order.count(1)]
+        self.next_base = 0
+
+    def skip(self, block: NamedBlock) -> None:
+        """Fold the first chain without reading the digit: 3 parameters."""
+        c = self.left[0].pop(0)
+        block.layers[0].append(Unit("fold", {"p0": -1}))
+        block.outputs.append(("p0", "fold", 2))
+        block.bias["p0"] = -c
+
+    def read(self, block: NamedBlock, chain: int, targets: list[tuple[str, int]]) -> None:
+        """Fold and add ``weight * [p < 0]`` to every target: 5 parameters and 2 per target.
+
+        p is an odd integer, so ``relu(-p) - relu(-p - 1)`` is 1 below zero and 0 above.
+        """
+        p = f"p{chain}"
+        c = self.left[chain].pop(0)
+        block.layers[0] += [Unit(f"{p} below", {p: -1}), Unit(f"{p} less one", {p: -1}, -1)]
+        for channel, weight in targets:
+            block.outputs += [(channel, f"{p} below", weight), (channel, f"{p} less one", -weight)]
+        self.to_read[chain] -= 1
+        if self.to_read[chain]:  # after the last digit nobody reads p
+            block.outputs.append((p, f"{p} below", 2))
+            block.bias[p] = -c
+
+    def base_digit(self, block: NamedBlock) -> None:
+        """Read the next base digit, if any is left."""
+        if self.next_base < self.plan.digits:
+            chain = self.plan.digit_order[self.next_base]
+            self.read(block, chain, [(f"x{self.next_base}", 1)])
+            self.next_base += 1
+
+
+def _index_blocks(plan: BudgetedPlan, folds: _Folds) -> list[NamedBlock]:
+    blocks = []
+    for digit in range(plan.layout.digits):
+        targets = []
+        if digit in plan.layout.group_digits:
+            targets.append(("group", 1 << plan.layout.group_digits.index(digit)))
+        for table, digits in enumerate(plan.layout.piece_digits):
+            if digit in digits:
+                targets.append((f"piece.{table}", 1 << digits.index(digit)))
+        block = NamedBlock(f"hash/index/{digit + 1}", [[]])
+        folds.read(block, 0, targets)
+        blocks.append(block)
+    return blocks
+
+
+def _mirror_pieces(plan: BudgetedPlan, block: NamedBlock) -> None:
+    """``I <- min(I, 2 n - 1 - I)`` where there are more codes than pieces: 3 parameters."""
+    for table, pieces in enumerate(plan.layout.pieces):
+        if plan.layout.folded(table):
+            name = f"piece.{table}"
+            block.layers[0].append(Unit(f"mirror.{table}", {name: 2}, -(2 * pieces - 1)))
+            block.outputs.append((name, f"mirror.{table}", -1))
+
+
+def _one_hot(channel: str, values: int, first: int) -> tuple[list[Unit], list[Unit]]:
+    """Two layers that turn a number in [0, values) into units ``channel=v`` for v >= first: 4 parameters a value.
+
+    Hinges ``h_t = relu(x - t)``; ``[x = v] = relu(h_{v-1} - 2 h_v)``, which is 0 beyond v because 2 h_v grows faster.
+    """
+    hinges = [Unit(f"{channel}>{t}", {channel: 1}, -t) for t in range(values - 1)]
+    units = []
+    for v in range(first, values):
+        if v == 0:
+            units.append(Unit(f"{channel}=0", {f"{channel}>0": -1}, 1))
+        elif v < values - 1:
+            units.append(Unit(f"{channel}={v}", {f"{channel}>{v - 1}": 1, f"{channel}>{v}": -2}))
+        else:
+            units.append(Unit(f"{channel}={v}", {f"{channel}>{v - 1}": 1}))
+    return hinges, units
+
+
+def _table_block(plan: BudgetedPlan, solved: UInt64[ndarray, "planes words"]) -> NamedBlock:
+    """One-hot group and piece numbers, then one neuron per piece and label bit: (q + 2) / q parameters a word.
+
+    With exactly one group unit at 1, ``sum_l (w_l - gate) [L = l] + gate [I = i]`` is the word if I = i, else not
+    positive.  No partial sum exceeds ``gate``.  Without words to choose from the word is a constant.  The first hash
+    bit, always 1, is part of the constant.
+    """
+    layout, words = plan.layout, plan.words
+    q, gate = layout.groups, words.gate
+    hinges: list[Unit] = []
+    hot: list[Unit] = []
+    if q > 1:
+        hinges, hot = _one_hot("group", q, 0)
+    for table, pieces in enumerate(layout.pieces):
+        if pieces > 1:
+            more, units = _one_hot(f"piece.{table}", pieces, layout.first_piece(table))
+            hinges, hot = hinges + more, hot + units
+    bias = {word_channel(t, k): 1 - words.shift for t in range(plan.tables) for k in range(plan.planes)}
+    gated = q > 1 and max(layout.pieces) > 1
+    units, outputs = [], []
+    for plane in range(plan.planes):
+        stored = words.stored(solved[plane]).tolist()
+        for table, pieces in enumerate(layout.pieces):
+            channel = word_channel(table, plane)
+            for piece in range(layout.first_piece(table), pieces):
+                start = q * (sum(layout.pieces[:table]) + piece)
+                row = stored[start : start + q]
+                if gated:
+                    lowered = gate if pieces > 1 else 0
+                    inputs = {f"group={g}": w - lowered for g, w in enumerate(row)}
+                    if pieces > 1:
+                        inputs[f"piece.{table}={piece}"] = gate
+                    name = f"{channel} piece {piece}"
+                    units.append(Unit(name, inputs))
+                    outputs.append((channel, name, 1))
+                elif q > 1:
+                    outputs += [(channel, f"group={g}", w) for g, w in enumerate(row)]
+                elif pieces > 1:
+                    outputs.append((channel, f"piece.{table}={piece}", row[0]))
+                else:
+                    bias[channel] += row[0]
+    layers = [hinges, hot, units] if gated else [hinges, hot]
+    return NamedBlock("load/words", layers, outputs, bias)
+
+
+def _emit(plan: BudgetedPlan, block: NamedBlock, position: int) -> None:
+    """Add the hash bit of ``position`` to every word channel: one neuron."""
+    reads = plan.hash_bits[position]
+    inputs = {f"x{reads[0]}": 1} if len(reads) == 1 else {f"x{reads[0]}": 1, f"x{reads[1]}": -1}
+    block.layers[0].append(Unit("hash bit", inputs))
+    block.outputs += [(word_channel(t, k), "hash bit", 1) for t in range(plan.tables) for k in range(plan.planes)]
+
+
+def _fold_blocks(plan: BudgetedPlan, folds: _Folds) -> list[NamedBlock]:
+    """``V <- |V| - (G/2) 2^(B-f)`` in every word channel; the last one leaves ``S + G/2 > 0``."""
+    blocks = []
+    bits = plan.words.bits
+    for fold in range(1, bits + 1):
+        block = NamedBlock(f"fold/{fold}", [[]])
+        for table in range(plan.tables):
+            for plane in range(plan.planes):
+                channel = word_channel(table, plane)
+                block.layers[0].append(Unit(f"{channel} below", {channel: -1}))
+                block.outputs.append((channel, f"{channel} below", 2))
+                if fold < bits:
+                    block.bias[channel] = -plan.words.half_gap << (bits - fold)
+        if fold < bits:
+            _emit(plan, block, fold)
+        folds.base_digit(block)
+        blocks.append(block)
+    return blocks
+
+
+def _read_blocks(plan: BudgetedPlan) -> list[NamedBlock]:
+    """Join all word channels into the first one, then keep the label bits of the sum."""
+    acc = word_channel(0, 0)
+    blocks = []
+    others = [(t, k) for t in range(plan.tables) for k in range(plan.planes) if (t, k) != (0, 0)]
+    if others:
+        units = [Unit(word_channel(t, k), {word_channel(t, k): 1}) for t, k in others]
+        blocks.append(NamedBlock("readout/join", [units], [(acc, word_channel(t, k), 1 << k) for t, k in others]))
+    if plan.planes == 1:
+        for i, mirror in enumerate(plan.read_folds):
+            blocks.append(NamedBlock(f"readout/fold/{i + 1}", [[Unit("m", {acc: 2}, -mirror)]], [(acc, "m", -1)]))
+        if plan.tables == 1:
+            blocks.append(NamedBlock("readout/label", [[Unit("two", {acc: 1}, -1)]], [("label", "two", 1)]))
+        return blocks
+    for digit in plan.read_strips:
+        size = 1 << digit
+        block = NamedBlock(f"readout/bit/{digit}", [[Unit("over", {acc: 1}, 1 - size), Unit("less", {acc: 1}, -size)]])
+        last = plan.tables == 1 and digit == 1
+        if not last:
+            block.outputs += [(acc, "over", -size), (acc, "less", size)]
+        if plan.tables == 1 and digit <= plan.planes:
+            block.outputs += [("label", "over", size // 2), ("label", "less", -size // 2)]
+        blocks.append(block)
+    return blocks

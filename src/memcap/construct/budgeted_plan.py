@@ -1,0 +1,178 @@
+"""The shape of a precision-budgeted memory: which digits, tables and words; its parameters and depth by formula.
+
+A plan holds no labels.  `budgeted_search` looks for the cheapest plan, `budgeted_network` writes it down.
+Derived here: docs/theory/budgeted.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import UInt64
+
+from memcap.construct.hash_tables import TableLayout
+from memcap.construct.key_digits import Chain
+from memcap.construct.word_format import WordFormat
+
+
+def pair_order(digits: int) -> list[tuple[int, int]]:
+    """All unordered pairs of digits, each digit used about equally often at any prefix.
+
+    >>> pair_order(4)
+    [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+    """
+    return [
+        (i, (i + step) % digits)
+        for step in range(1, digits // 2 + 1)
+        for i in range(digits)
+        if not (2 * step == digits and i >= step)
+    ]
+
+
+@dataclass(frozen=True)
+class BudgetedPlan:
+    """Everything that fixes the network but for the word weights.
+
+    Attributes:
+        chains: one chain for one integer input, two for two limbs; the first one yields the index digits.
+        warmup: top digits of the first chain that are folded away unread.
+        layout: tables and their index digits.
+        digits: base digits x_1 .. x_n, of which the hash bits are made.
+        words: word format (B).
+        planes: label bits.
+    """
+
+    chains: tuple[Chain, ...]
+    warmup: int
+    layout: TableLayout
+    digits: int
+    words: WordFormat
+    planes: int
+
+    @property
+    def tables(self) -> int:
+        return len(self.layout.pieces)
+
+    @property
+    def digit_order(self) -> list[int]:
+        """Chain of every base digit: the second chain is used up first, it is otherwise unread."""
+        second = len(self.chains[1].folds) if len(self.chains) > 1 else 0
+        return [1] * min(second, self.digits) + [0] * max(0, self.digits - second)
+
+    @property
+    def used_chains(self) -> list[int]:
+        """Chains that yield a digit."""
+        return sorted({*self.digit_order, *([0] if self.layout.digits else [])})
+
+    @cached_property
+    def hash_bits(self) -> list[tuple[int, ...]]:
+        """Per position the digits it reads: () is 1, (i,) is x_i, (i, j) is x_i and not x_j.
+
+        The constant is free (it joins the constant of the word channel), and no item is without hash bits.
+        """
+        n, left = self.digits, self.words.bits - 1
+        if n <= left:
+            return [(), *((i,) for i in range(n)), *pair_order(n)][: left + 1]
+        single = max(0, 2 * left - n)  # every digit must be read: disjoint pairs cover what single digits leave over
+        pairs = [(i, i + 1) for i in range(single, n - 1, 2)]
+        return [(), *((i,) for i in range(single)), *pairs][: left + 1]
+
+    @property
+    def early_digits(self) -> int:
+        """Base digits that must exist before the first fold; every fold block then reads one more."""
+        ready = 1
+        for position, reads in enumerate(self.hash_bits):
+            if reads:  # emitted in fold block `position`, which sees the digits of the blocks before it
+                ready = max(ready, max(reads) + 1 - (position - 1))
+        return min(ready, self.digits)
+
+    def beta(self, base: UInt64[np.ndarray, " items"]) -> UInt64[np.ndarray, " items"]:
+        """Hash bits from base digits (x_1 on top of ``digits`` bits); bit f - 1 for position f."""
+        one = np.uint64(1)
+        x = [(base >> np.uint64(self.digits - 1 - i)) & one for i in range(self.digits)]
+        beta = np.zeros(len(base), dtype=np.uint64)
+        for position, reads in enumerate(self.hash_bits):
+            bit = np.ones_like(base)
+            if reads:
+                bit = x[reads[0]] if len(reads) == 1 else x[reads[0]] & (x[reads[1]] ^ one)
+            beta |= bit << np.uint64(position)
+        return beta
+
+    @property
+    def largest_sum(self) -> int:
+        """Largest value of the accumulator."""
+        return self.tables * (2 * self.words.half_gap - 1) * ((1 << self.planes) - 1)
+
+    @property
+    def read_folds(self) -> list[int]:
+        """One label bit: the mirrors m of ``acc <- min(acc, m - acc)`` that bring it to at most 2.
+
+        Mirrors are 0 modulo 4 when acc is even (two tables), else 1 modulo 4: both keep the second bit of acc.
+        """
+        residue = 0 if self.tables == 2 else 1
+        mirrors, top = [], self.largest_sum
+        while top > 2:
+            mirror = top + (residue - top) % 4
+            mirrors.append(mirror)
+            top = mirror // 2 if residue else mirror // 2 - (mirror // 2) % 2
+        return mirrors
+
+    @property
+    def read_strips(self) -> list[int]:
+        """Several label bits: the binary digits k of acc that are removed, from the top."""
+        lowest = self.planes + 1 if self.tables == 2 else 1
+        return list(range(self.largest_sum.bit_length() - 1, lowest - 1, -1))
+
+    @property
+    def depth(self) -> int:
+        """ReLU layers of the network."""
+        table = 0
+        if self.layout.groups > 1:
+            table = 3 if max(self.layout.pieces) > 1 else 2
+        elif max(self.layout.pieces) > 1:
+            table = 2
+        join = 1 if self.tables * self.planes > 1 else 0
+        read = len(self.read_folds) + (self.tables == 1) if self.planes == 1 else len(self.read_strips)
+        before = self.warmup + self.layout.digits + self.early_digits
+        return before + table + self.words.bits + join + read
+
+    @property
+    def parameters(self) -> int:
+        """Non-zero parameters, before any that happens to be zero."""
+        lanes, bits, layout = self.tables * self.planes, self.words.bits, self.layout
+        total = sum(1 + sum(f != 0 for f in self.chains[c].factors) for c in self.used_chains)
+        total += 3 * self.warmup + 7 * (layout.digits + self.digits)
+        total -= 2 * len(self.used_chains)  # the last fold of a chain moves nothing
+        total += 3 * sum(layout.folded(t) for t in range(self.tables))
+        total += sum(4 * n - 4 for n in (layout.groups, *layout.pieces) if n > 1) - 2 * (self.tables - 1)
+        for table, pieces in enumerate(layout.pieces):
+            real = pieces - layout.first_piece(table)
+            if layout.groups == 1:
+                total += self.planes * real * (pieces > 1)
+            elif max(layout.pieces) == 1:
+                total += self.planes * layout.groups
+            else:
+                total += self.planes * real * (layout.groups + 1 + (pieces > 1))
+        total += lanes  # the constant of every word channel
+        total += sum(len(reads) + lanes for reads in self.hash_bits if reads)
+        total += 3 * lanes * bits - lanes
+        total += 2 * (lanes - 1)
+        if self.planes == 1:
+            total += 3 * len(self.read_folds) + (3 if self.tables == 1 else 0)
+        else:
+            total += 6 * len(self.read_strips)
+            if self.tables == 1:
+                total += 2 * self.planes - 2
+        return total + 1  # the read-out weight
+
+
+def digits_needed(bits: int) -> int:
+    """Least base digits that give ``bits`` different hash bits, the constant included.
+
+    >>> [digits_needed(b) for b in (1, 4, 7, 47)]
+    [1, 2, 3, 10]
+    """
+    return max(1, math.ceil((math.sqrt(8 * (bits - 1) + 1) - 1) / 2))

@@ -1,0 +1,289 @@
+"""Looks for the cheapest budgeted plan for given keys: how many tables, pieces, groups, bits, and which digits.
+
+Loads are counted, not estimated: every candidate is scored by its parameters given where the keys really fall.
+`candidates` yields plans in rising cost; the caller tries to solve them in that order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int, UInt64
+
+from memcap.construct.budgeted_plan import BudgetedPlan, digits_needed
+from memcap.construct.gf2 import Basis
+from memcap.construct.hash_tables import Places, TableLayout
+from memcap.construct.key_digits import Chain
+from memcap.construct.word_format import WordFormat
+from memcap.random import stream
+
+# Expected rank deficit of a random matrix whose sides differ by 0, 1, 2, ... (rows or columns), over GF(2).
+_DEFICIT = np.array([0.85, 0.42, 0.20, 0.10, 0.05, 0.025, 0.0125, 0.006])
+_MOST_GROUP_DIGITS = 9
+_SUBSETS = 96
+_WARMUP_CHOICES = 4
+_SPARE_DIGITS = 2
+_SAMPLED_CELLS = 8
+_ROUGH_CHOICES = 8
+_OVERFLOW_PRICE = 3.0
+"""Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the plan must do.
+
+    Attributes:
+        planes: label bits.
+        most_bits: longest word allowed.
+        most_depth: deepest network allowed, or None.
+        tables: words per key and label bit, 1 or 2, or None for the cheaper.
+    """
+
+    planes: int
+    most_bits: int
+    most_depth: int | None = None
+    tables: int | None = None
+
+
+class KeyCodes:
+    """All digits of all keys, for one choice of chains."""
+
+    def __init__(self, chains: tuple[Chain, ...], inputs: Int[np.ndarray, "items inputs"]) -> None:
+        self.chains = chains
+        self.codes = [chain.code(inputs) for chain in chains]
+        self.lengths = [len(chain.folds) for chain in chains]
+        self.items = len(inputs)
+
+    def index(self, warmup: int, digits: int) -> UInt64[np.ndarray, " items"]:
+        """The first ``digits`` digits of the first chain after the warm-up."""
+        left = self.lengths[0] - warmup - digits
+        return (self.codes[0] >> np.uint64(left)) & _mask(digits)
+
+    def base(self, warmup: int, index_digits: int) -> tuple[UInt64[np.ndarray, " items"], int]:
+        """Everything after the index digits, in the order base digits are read, and how many digits that is."""
+        left = self.lengths[0] - warmup - index_digits
+        rest = self.codes[0] & _mask(left)
+        if len(self.codes) == 1:
+            return rest, left
+        return (self.codes[1] << np.uint64(left)) | rest, left + self.lengths[1]
+
+    def digits_to_separate(self, warmup: int, index_digits: int) -> int | None:
+        """Base digits that tell all keys of equal index apart, or None if all of them do not."""
+        base, length = self.base(warmup, index_digits)
+        if index_digits + length > 64:
+            length_kept = 64 - index_digits
+            base, length = base >> np.uint64(length - length_kept), length_kept
+        whole = np.sort((self.index(warmup, index_digits) << np.uint64(length)) | base)
+        differ = whole[1:] ^ whole[:-1]
+        if len(differ) == 0:
+            return 1
+        least = int(differ.min())
+        if least == 0:
+            return None
+        return max(1, length - least.bit_length() + 1)
+
+    def places(self, plan: BudgetedPlan) -> Places:
+        """Where every key looks under ``plan``."""
+        layout = plan.layout
+        index = self.index(plan.warmup, layout.digits)
+        base, length = self.base(plan.warmup, layout.digits)
+        piece = np.stack([layout.piece(index, t) for t in range(plan.tables)])
+        return Places(layout.group(index), piece, plan.beta(base >> np.uint64(length - plan.digits)))
+
+
+def _mask(digits: int) -> np.uint64:
+    return np.uint64((1 << digits) - 1)
+
+
+def _excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Rows that words of ``bits`` bits cannot take, overflow and expected deficit, per cell."""
+    apart = np.minimum(np.abs(loads - bits), len(_DEFICIT) - 1)
+    excess: np.ndarray = np.maximum(loads - bits, 0) + np.where(loads > 0, _DEFICIT[apart], 0.0)
+    return excess
+
+
+def candidates(codes: KeyCodes, demand: Demand, seed: int, attempt: int) -> tuple[list[BudgetedPlan], int | None]:
+    """Plans that should have a solution, cheapest first, and the least depth seen, allowed or not."""
+    found: dict[tuple[object, ...], BudgetedPlan] = {}
+    draw = stream(seed, "layout", attempt)
+    caps = {demand.most_bits}
+    if demand.most_depth is not None:  # folds take one layer each, everything else a few dozen
+        caps = {min(demand.most_bits, max(2, demand.most_depth - rest)) for rest in (12, 16, 20, 24, 28, 32, 36)}
+    for cap in sorted(caps):
+        capped = replace(demand, most_bits=cap)
+        for warmup, cell_digits, group_digits in _rough(codes, capped):
+            for plan in _refined(codes, capped, warmup, cell_digits, group_digits, draw):
+                found[(warmup, plan.layout, plan.words, plan.digits)] = plan
+    least = min((plan.depth for plan in found.values()), default=None)
+    allowed = [
+        plan
+        for plan in found.values()
+        if (demand.most_depth is None or plan.depth <= demand.most_depth)
+        and (demand.tables is None or plan.tables == demand.tables)
+    ]
+    return sorted(allowed, key=lambda p: (p.parameters, p.depth)), least
+
+
+def _rough(codes: KeyCodes, demand: Demand) -> list[tuple[int, int, int]]:
+    """(warm-up, cell digits, group digits) with the best estimated cost, best first."""
+    items = codes.items
+    bits = np.arange(1, demand.most_bits + 1)
+    scored = []
+    for warmup in _warmups(codes, demand):
+        most_cells = min((2 * items).bit_length(), codes.lengths[0] - warmup - 1, 22)
+        loads = np.bincount(codes.index(warmup, most_cells).astype(np.int64), minlength=1 << most_cells)
+        for cell_digits in range(most_cells, -1, -1):
+            if cell_digits == 0 or items < demand.most_bits * 4 << cell_digits:
+                best = _rough_cost(loads, cell_digits, bits, demand, items)
+                scored += [(cost + 3 * warmup, warmup, cell_digits, g) for cost, g in best]
+            if cell_digits:
+                loads = loads.reshape(-1, 2).sum(axis=1)
+    scored.sort()
+    return [(warmup, cell_digits, group_digits) for _, warmup, cell_digits, group_digits in scored[:_ROUGH_CHOICES]]
+
+
+def _warmups(codes: KeyCodes, demand: Demand) -> list[int]:
+    """Warm-ups worth a closer look: what overflows of words of full length, priced, plus 3 parameters a round."""
+    cell_digits = max(0, (codes.items // demand.most_bits).bit_length())
+    cell_digits = min(cell_digits, codes.lengths[0] - 2)
+    priced = []
+    for warmup in range(codes.lengths[0] - cell_digits - 1):
+        loads = np.bincount(codes.index(warmup, cell_digits).astype(np.int64), minlength=1 << cell_digits)
+        over = int(np.maximum(loads - demand.most_bits, 0).sum())
+        priced.append((3 * warmup + demand.planes * over * _OVERFLOW_PRICE / demand.most_bits, warmup))
+    priced.sort()
+    return [warmup for _, warmup in priced[:_WARMUP_CHOICES]]
+
+
+def _rough_cost(
+    loads: Int[np.ndarray, " cells"], cell_digits: int, bits: Int[np.ndarray, " bits"], demand: Demand, items: int
+) -> list[tuple[float, int]]:
+    """Estimated parameters for every number of group digits, as if overflow were spread evenly over the groups."""
+    cells = len(loads)
+    # overflow of every word length at once, from the histogram of loads
+    histogram = np.bincount(loads)
+    sizes = np.arange(len(histogram))
+    excess = (histogram * _excess_rows(sizes[None, :], bits[:, None])).sum(axis=1)
+    costs = []
+    planes = demand.planes
+    base_digits = max(2, int(2 * np.log2(max(items, 2))) - cell_digits - 4)
+    for group_digits in range(min(cell_digits, _MOST_GROUP_DIGITS) + 1):
+        q = 1 << group_digits
+        pieces = cells // q
+        per_group = excess / q + 2.0 * np.sqrt(excess / q + 1) + 2
+        second = np.where(excess < 0.7, 0, np.ceil(per_group / bits) + 1)
+        tables = np.where(second > 0, 2, 1)
+        lanes = tables * planes
+        allowed = (second <= 2 * pieces + 2) | (second == 0)
+        words = planes * np.maximum(pieces + second - (second > 0), 1) * (q + 2)
+        fixed = 4 * (q + pieces + second) + 7 * (cell_digits + np.ceil(np.log2(np.maximum(second, 1))) + base_digits)
+        positions = bits * (2 + lanes + 3 * lanes)
+        cost = np.where(allowed, words + fixed + positions, np.inf)
+        costs.append((float(cost.min()), group_digits))
+    costs.sort()
+    return costs[:2]
+
+
+def _refined(
+    codes: KeyCodes,
+    demand: Demand,
+    warmup: int,
+    cell_digits: int,
+    group_digits: int,
+    draw: np.random.Generator,
+) -> list[BudgetedPlan]:
+    """Plans for one rough choice: which digits number the groups, how many bits, how large the second table."""
+    cells = np.bincount(codes.index(warmup, cell_digits).astype(np.int64), minlength=1 << cell_digits)
+    cube = cells.reshape((2,) * cell_digits)
+    subsets = [tuple(range(group_digits))]
+    for _ in range(_SUBSETS if 0 < group_digits < cell_digits else 0):
+        subsets.append(tuple(sorted(draw.choice(cell_digits, size=group_digits, replace=False).tolist())))
+    plans = []
+    separated: dict[int, int | None] = {}
+    for bits in _bits_to_try(cells, demand):
+        excess = _excess_rows(cube, bits)
+        best, best_worst = subsets[0], np.inf
+        for subset in dict.fromkeys(subsets):
+            others = tuple(d for d in range(cell_digits) if d not in subset)
+            worst = float(excess.sum(axis=others).max()) if others else float(excess.max())
+            if worst < best_worst:
+                best, best_worst = subset, worst
+        if float(excess.sum()) < 0.7:
+            seconds = [0]
+        else:
+            need = best_worst + 1.0 + 0.7 * np.sqrt(best_worst)
+            second = int(np.ceil(need / bits)) + 1
+            seconds = [second, second + 1]
+        for second in seconds:
+            plan = _plan(codes, demand, warmup, cell_digits, best, bits, second, separated)
+            if plan is not None:
+                plans.append(plan)
+    return plans
+
+
+def _bits_to_try(cells: Int[np.ndarray, " cells"], demand: Demand) -> list[int]:
+    most = demand.most_bits
+    worst = int(cells.max(initial=1))
+    around = [b for b in range(worst - 1, worst + 6) if 2 <= b <= most]
+    spread = [b for b in itertools.chain(range(most, max(0, most - 6), -1), range(most - 6, 1, -3)) if b >= 2]
+    return list(dict.fromkeys([*around, *spread]))
+
+
+def _plan(
+    codes: KeyCodes,
+    demand: Demand,
+    warmup: int,
+    cell_digits: int,
+    subset: tuple[int, ...],
+    bits: int,
+    second: int,
+    separated: dict[int, int | None],
+) -> BudgetedPlan | None:
+    first = tuple(d for d in range(cell_digits) if d not in subset)
+    more = (second - 1).bit_length() if second else 0
+    index_digits = cell_digits + more
+    if index_digits > codes.lengths[0] - warmup:
+        return None
+    if index_digits not in separated:
+        separated[index_digits] = codes.digits_to_separate(warmup, index_digits)
+    needed = separated[index_digits]
+    if needed is None:
+        return None
+    available = codes.base(warmup, index_digits)[1]
+    digits = max(needed + _SPARE_DIGITS, digits_needed(bits))
+    digits = min(digits, available, max(needed, 2 * bits - 2))
+    if needed > 2 * bits - 2 or digits < max(needed, digits_needed(bits)):
+        return None
+    layout = TableLayout(
+        subset,
+        (1 << len(first), second) if second else (1 << len(first),),
+        (first, tuple(range(cell_digits, index_digits))) if second else (first,),
+    )
+    plan = BudgetedPlan(codes.chains, warmup, layout, digits, WordFormat(bits), demand.planes)
+    return _enough_digits(codes, plan, min(available, max(digits, 2 * bits - 2)))
+
+
+def _enough_digits(codes: KeyCodes, plan: BudgetedPlan, most: int) -> BudgetedPlan | None:
+    """``plan`` with base digits added until the hash bits of a few words are as independent as random ones."""
+    layout = plan.layout
+    cells = 1 << (len(layout.group_digits) + len(layout.piece_digits[0]))
+    index = codes.index(plan.warmup, layout.digits) >> np.uint64(layout.digits - cells.bit_length() + 1)
+    loads = np.bincount(index.astype(np.int64), minlength=cells)
+    full = np.argsort(loads)[-_SAMPLED_CELLS:]
+    members = [np.flatnonzero(index == np.uint64(c))[: 2 * plan.words.bits] for c in full[loads[full] > 0]]
+    expected = sum(_DEFICIT[min(abs(len(m) - plan.words.bits), len(_DEFICIT) - 1)] for m in members)
+    while True:
+        base, length = codes.base(plan.warmup, layout.digits)
+        deficit = 0
+        for m in members:
+            basis = Basis(len(m))
+            beta = plan.beta(base[m] >> np.uint64(length - plan.digits))
+            deficit += min(len(m), plan.words.bits) - sum(basis.add(row) for row in beta.tolist())
+        if deficit <= 2 + 2 * expected:
+            return plan
+        if plan.digits >= most:
+            return None
+        plan = replace(plan, digits=min(most, plan.digits + 3))

@@ -1,0 +1,168 @@
+"""Label bits in hash tables of words: where an item looks, and which words give every item its label.
+
+Digits of the item name one word in each table; its label bit is the parity of those words masked with the item's hash
+bits.  All tables share a *group* number (the place inside a piece), so the equations fall apart into one linear system
+over GF(2) per group; a second, smaller table takes what overflows the words of the first.  Adding one vector to all
+words of a group in both tables changes nothing, so piece 0 of the second table may hold a fixed word: it is `FREE`,
+which costs no parameter.  Rows must be independent: then every labelling has a solution and new labels change words
+only.  Only numbers; derived here: docs/theory/budgeted.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int, UInt64
+
+from memcap.construct.gf2 import Basis
+from memcap.construct.word_format import FREE, WordFormat, popcount
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How index digits (numbered from 0 in the order they are read) name words.
+
+    Attributes:
+        group_digits: digits of the group number L, first one worth 1; q = 2^len groups.
+        pieces: number of pieces per table, the free one included; a table spans ``q * pieces`` words.
+        piece_digits: per table, the digits of its piece number I, first one worth 1.
+    """
+
+    group_digits: tuple[int, ...]
+    pieces: tuple[int, ...]
+    piece_digits: tuple[tuple[int, ...], ...]
+
+    @property
+    def groups(self) -> int:
+        return 1 << len(self.group_digits)
+
+    @property
+    def digits(self) -> int:
+        """Index digits read in all."""
+        return len(self.group_digits) + sum(len(d) for d in self.piece_digits)
+
+    @property
+    def words(self) -> int:
+        """Words of all tables, the free ones included."""
+        return self.groups * sum(self.pieces)
+
+    def first_piece(self, table: int) -> int:
+        """Pieces before this one are free: 0 in the first table, 1 in later ones."""
+        return 1 if table else 0
+
+    def unknowns_below(self, table: int) -> int:
+        """Words per group of the tables after ``table``, free ones not counted."""
+        return sum(count - self.first_piece(t) for t, count in enumerate(self.pieces) if t > table)
+
+    def folded(self, table: int) -> bool:
+        """Whether the piece number has more codes than pieces, so that the upper ones are folded back."""
+        return self.pieces[table] < 1 << len(self.piece_digits[table])
+
+    def group(self, index: UInt64[np.ndarray, " items"]) -> Int[np.ndarray, " items"]:
+        """L of every item; ``index`` has the first digit as its top bit of ``digits`` bits."""
+        return self._number(index, self.group_digits)
+
+    def piece(self, index: UInt64[np.ndarray, " items"], table: int) -> Int[np.ndarray, " items"]:
+        """I of every item in ``table``."""
+        number = self._number(index, self.piece_digits[table])
+        folded: np.ndarray = np.minimum(number, 2 * self.pieces[table] - 1 - number) if self.folded(table) else number
+        return folded
+
+    def _number(self, index: UInt64[np.ndarray, " items"], digits: tuple[int, ...]) -> Int[np.ndarray, " items"]:
+        number = np.zeros(len(index), dtype=np.int64)
+        for worth, digit in enumerate(digits):
+            number |= ((index >> np.uint64(self.digits - 1 - digit)) & np.uint64(1)).astype(np.int64) << worth
+        return number
+
+
+@dataclass
+class Places:
+    """Where every item looks.
+
+    Attributes:
+        group, piece: L of every item, and I per table (tables, items).
+        beta: hash bits of every item, bit f - 1 for position f.
+    """
+
+    group: Int[np.ndarray, " items"]
+    piece: Int[np.ndarray, "tables items"]
+    beta: UInt64[np.ndarray, " items"]
+
+
+@dataclass
+class System:
+    """One independent system per group: items and their echelon basis."""
+
+    items: list[list[int]]
+    bases: list[Basis]
+
+
+def eliminate(places: Places, layout: TableLayout, bits: int) -> System | None:
+    """The systems of all groups, or None if some row depends on others (then this layout or hash cannot serve)."""
+    order = np.argsort(places.group, kind="stable")
+    starts = np.searchsorted(places.group[order], np.arange(layout.groups + 1))
+    beta = places.beta.tolist()
+    # the first table on top: its words are eliminated first, the overflow falls to the later tables
+    shifts, masks = [], []
+    for table in range(len(layout.pieces)):
+        free = layout.first_piece(table)
+        shifts.append((bits * (layout.unknowns_below(table) + places.piece[table] - free)).tolist())
+        masks.append((places.piece[table] >= free).tolist())
+    items, bases = [], []
+    for group in range(layout.groups):
+        members = order[starts[group] : starts[group + 1]].tolist()
+        basis = Basis(len(members))
+        for i in members:
+            row = 0
+            for shift, mask in zip(shifts, masks, strict=True):
+                if mask[i]:
+                    row |= beta[i] << shift[i]
+            if not basis.add(row):
+                return None
+        items.append(members)
+        bases.append(basis)
+    return System(items, bases)
+
+
+def solve_labels(
+    system: System,
+    places: Places,
+    layout: TableLayout,
+    words: WordFormat,
+    labels: Int[np.ndarray, " items"],
+    planes: int,
+) -> tuple[UInt64[np.ndarray, "planes words"], Int[np.ndarray, " items"]]:
+    """Words of every label bit, and the accumulator ``acc`` of every item, with ``(acc >> 1) mod 2^planes = label``.
+
+    Word ``(table, piece, group)`` stands at ``q * (pieces of earlier tables + piece) + group``.  Planes are solved
+    from the lowest: a later plane changes higher bits of acc only.
+    """
+    tables, q, bits = len(layout.pieces), layout.groups, words.bits
+    place = [q * (sum(layout.pieces[:t]) + places.piece[t]) + places.group for t in range(tables)]
+    acc = np.zeros(len(labels), dtype=np.int64)
+    start = tables * (popcount(places.beta) + words.half_gap)
+    for plane in range(planes):
+        acc += start << plane
+    solved = np.full((planes, layout.words), FREE, dtype=np.uint64)
+    fixed = np.zeros(len(labels), dtype=np.int64)  # what free words contribute to the parity
+    for t in range(1, tables):
+        fixed ^= np.where(places.piece[t] == 0, popcount(places.beta & np.uint64(FREE)) & 1, 0)
+    slots = [
+        (t, piece, bits * (layout.unknowns_below(t) + piece - layout.first_piece(t)))
+        for t in range(tables)
+        for piece in range(layout.first_piece(t), layout.pieces[t])
+    ]
+    mask = (1 << bits) - 1
+    for plane in range(planes):
+        wanted = ((labels >> plane) ^ (acc >> (plane + 1)) ^ fixed) & 1
+        for group, (members, basis) in enumerate(zip(system.items, system.bases, strict=True)):
+            rhs = int.from_bytes(np.packbits(wanted[members].astype(bool), bitorder="little").tobytes(), "little")
+            z = basis.solve(rhs)
+            for t, piece, bottom in slots:
+                solved[plane, q * (sum(layout.pieces[:t]) + piece) + group] = z >> bottom & mask
+        chosen = solved[plane]
+        excess = words.excess(chosen)
+        for t in range(tables):
+            acc += (excess[place[t]] - 2 * popcount(chosen[place[t]] & places.beta)) << plane
+    return solved, acc
