@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from memcap.data.readers import read_sequences as read_sequences
     from memcap.data.sequences import SequenceData as SequenceData
     from memcap.errors import MemcapError as MemcapError
+    from memcap.exact.certificate import Certificate as Certificate
+    from memcap.model.build import build as build
+    from memcap.model.certify import certify as certify
+    from memcap.model.certify import check as check
+    from memcap.model.load import load as load
+    from memcap.model.memory import Memory as Memory
+    from memcap.model.recall import Recall as Recall
     from memcap.report.study_face import Study as Study
     from memcap.retrieval.critical import critical as critical
     from memcap.retrieval.critical import scaling as scaling
@@ -30,6 +37,13 @@ _HOMES = {
     "SequenceData": "memcap.data.sequences",
     "read_sequences": "memcap.data.readers",
     "MemcapError": "memcap.errors",
+    "build": "memcap.model.build",
+    "certify": "memcap.model.certify",
+    "check": "memcap.model.certify",
+    "load": "memcap.model.load",
+    "Memory": "memcap.model.memory",
+    "Recall": "memcap.model.recall",
+    "Certificate": "memcap.exact.certificate",
     "RetrievalTask": "memcap.retrieval.task",
     "Training": "memcap.retrieval.training",
     "Run": "memcap.retrieval.run",

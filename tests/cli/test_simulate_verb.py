@@ -88,7 +88,7 @@ def test_population_needs_no_samples(capsys):
     assert json.loads(out)["runs"][0]["engine"] == "population"
 
 
-def test_curve_prints_a_table_and_a_picture(capsys):
+def test_curve_prints_a_table_and_a_picture(capsys, tmp_path):
     options = ["-V", "24", "-L", "4", "-d", "16", "--test-samples", "300", "--seeds", "2"]
     code, out, _ = run(capsys, *options, "--curve", "samples=30..3000:3")
     assert code == 0
@@ -101,6 +101,10 @@ def test_curve_prints_a_table_and_a_picture(capsys):
     assert [row["samples"] for row in record["curve"]] == [30, 300, 3000]
     assert record["curve"][0]["recall"] < record["curve"][-1]["recall"]
     assert all(0 <= row["predicted"] <= 1 for row in record["curve"])
+    drawing = tmp_path / "curve.svg"
+    code, out, _ = run(capsys, *options, "--curve", "samples=30..3000:2", "--out", str(drawing), "--json")
+    assert json.loads(out)["drawn"] == str(drawing)
+    assert "<svg" in drawing.read_text()
     code, out, _ = run(capsys, *options, "--curve", "samples=30..3000:3", "--first-step", "1", "--json")
     assert json.loads(out)["notes"] == ["no prediction: the theory covers infinitesimal steps only"]
     assert all(row["predicted"] is None for row in json.loads(out)["curve"])
@@ -120,6 +124,8 @@ WRONG = [
     ([*TASK, "--second-step", "1"], "step sizes 'attention' and 'second' need 'first'"),
     ([*TASK, "--heads", "2"], "--heads needs --train gd, sgd or adam"),
     ([*TASK, "--train", "adamw"], "optimiser must be one of gd, sgd, adam, got 'adamw' (did you mean 'adam'?)"),
+    ([*TASK, "--out", "x.svg"], "--out belongs to --curve"),
+    ([*TASK, "--curve", "samples=1..9", "--out", "x.gif"], "cannot draw a curve as 'x.gif'"),
     ([*TASK, "--curve", "samples"], "--curve takes field=low..high or field=low..high:points"),
     ([*TASK, "--curve", "smaples=1..9"], "got 'smaples' (did you mean 'samples'?)"),
     ([*TASK, "--curve", "samples=9..3"], "--curve needs 1 <= low < high and 2 to 1000 points"),

@@ -61,7 +61,9 @@ class Fields:
         """A hexadecimal string as an integer."""
         digits = value.removeprefix("-").removeprefix("0x") if isinstance(value, str) else ""
         if not digits or not all(d in "0123456789abcdef" for d in digits):
-            raise FormatError(f"{self.file}: {self.path(name)} must be a hexadecimal integer like '0x1f', got {value!r}")
+            raise FormatError(
+                f"{self.file}: {self.path(name)} must be a hexadecimal integer like '0x1f', got {value!r}"
+            )
         return int(value, 16)
 
     def path(self, name: str) -> str:

@@ -1,0 +1,49 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_options(function: F) -> F:
+    """``--json`` and ``--quiet``."""
+    function = click.option("--quiet", is_flag=True, help="Print only the result; no progress.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one strict JSON object and nothing else.")(
+        function
+    )
+
+
+def data_options(function: F) -> F:
+    """How a data file is read."""
+    for option in (
+        click.option("--sequence", metavar="COLUMN", help="Column that holds the sequence."),
+        click.option("--label", metavar="COLUMN", help="Column that holds the label."),
+        click.option(
+            "--encoding",
+            metavar="KIND",
+            help="words | characters | bytes | integers | path of a tokenizer.json.  [default: words]",
+        ),
+        click.option(
+            "--ordered/--multiset", "ordered", default=None, help="Does the order of tokens matter?  [default: ordered]"
+        ),
+        click.option("--window", type=int, metavar="N", help="Text: N tokens, then the next one as label."),
+        click.option("--stride", type=int, metavar="N", help="Text: step between windows.  [default: 1]"),
+        click.option(
+            "--format",
+            "file_format",
+            metavar="NAME",
+            help="csv | tsv | jsonl | parquet | text, if the name does not say.",
+        ),
+        click.option(
+            "--on-conflict",
+            metavar="RULE",
+            help="Items with contradictory labels: error | drop | first.  [default: error]",
+        ),
+    ):
+        function = option(function)
+    return function

@@ -1,0 +1,52 @@
+"""Which evaluator answers: the exact reference, or a fast path that reads only stored weights.
+
+The fast paths are checked against the reference in the tests and by every certificate; a memory answers with the
+fastest one that understands its network and falls back to the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memcap.errors import ConfigurationError, nearest
+from memcap.exact.evaluate import evaluate
+from memcap.exact.network import Network
+
+ENGINES = ("auto", "exact", "fused")
+
+Progress = Callable[[int, int, str], None]
+
+
+def answer(
+    network: Network,
+    weights: str,
+    tokens: NDArray[np.int64],
+    *,
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> NDArray[np.int64]:
+    """Network outputs as integers; negative where the output is no label.
+
+    Args:
+        network: any network.
+        weights: its number format.
+        tokens: padded token ids (rows, length).
+        engine: ``exact`` (reference, integer arithmetic), ``fused`` (fast) or ``auto``.
+
+    Returns:
+        int64 (rows,), or (rows, length) for a network read per position.
+    """
+    if engine not in ENGINES:
+        raise ConfigurationError(
+            f"engine must be one of {', '.join(ENGINES)}, got {engine!r}{nearest(engine, ENGINES)}"
+        )
+    rows = tokens[:, 0] if network.inputs != ("token", "position") else tokens
+    return evaluate(network, rows, progress=progress)
+
+
+def fast_exact(network: Network) -> Callable[[Network, NDArray[np.generic]], NDArray[np.int64]] | None:
+    """The grouped evaluator when it understands ``network``, else None."""
+    return None

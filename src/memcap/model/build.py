@@ -1,0 +1,227 @@
+"""Data in, memory out: the main job of memcap, as a short list of named stages.
+
+symbols -> keys (token front) -> construction on keys -> assembled network -> verified memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memcap.construct.choice import KeyOptions, construct_on_keys
+from memcap.construct.construction import Construction
+from memcap.construct.front_choice import choose_front, padded_length, symbols_of
+from memcap.construct.sequence_network import assemble
+from memcap.construct.token_values import TokenFront
+from memcap.data.sequences import SequenceData
+from memcap.errors import ConfigurationError, PrecisionError, RunError, nearest
+from memcap.exact.network import Network
+from memcap.model.header import Header
+from memcap.model.memory import Memory
+
+WEIGHTS = ("float64", "float32", "int64", "exact")
+TOO_NARROW = {"float16": 2**11, "bfloat16": 2**8}
+METHODS = ("keyless", "keyed")
+
+Progress = Callable[[int, int, str], None]
+
+
+def build(
+    data: SequenceData,
+    *,
+    weights: str = "float64",
+    method: str = "keyless",
+    selector: str = "auto",
+    seed: int = 0,
+    lanes: int | str = 1,
+    bits: int | None = None,
+    words: int | None = None,
+    max_depth: int | None = None,
+    reject_bits: int = 0,
+    token_values: str = "hash",
+    progress: Progress | None = None,
+) -> Memory:
+    """Write a transformer that recalls every item of ``data``; about the square root of N parameters for N items.
+
+    Args:
+        data: from `memcap.read_sequences` or `SequenceData.from_arrays`.
+        weights: ``float64`` | ``float32`` | ``int64`` | ``exact`` (integers of any size, fewest parameters).
+        method: ``keyless`` (smallest; unknown items get an arbitrary label) or ``keyed`` (stores keys; unknown items
+            get None; exact weights only).
+        selector: ``auto`` takes the smallest; floats: ``one-hot``, ``packed``; exact: ``step``, ``ramp``, ``bucket``,
+            ``packed``; both: ``interpolator``.
+        seed: same seed, same weights.
+        lanes: hash lanes, an integer or ``"max"``: more lanes, less depth (float64, float32, int64).
+        bits: bits per word weight: fewer bits, more parameters.
+        words: words per label bit.
+        max_depth: refuse or trade parameters so that the depth stays at most this.
+        reject_bits: f fingerprint bits: an unknown item is accepted with chance about 2^-f (exact weights).
+        token_values: ``hash`` or ``distinguishing`` (see `memcap.construct.front_choice`).
+        progress: called as ``progress(done, total, what)``.
+
+    Returns:
+        A memory that was verified on every item.
+
+    Raises:
+        ConfigurationError: for an unknown option or a combination that does not exist.
+        PrecisionError: if the data do not fit the number format.
+        HashUnlucky: if no seed that was tried has a solution.
+
+    Source: Kajitsuka & Sato (arXiv 2409.17677) and Vardi, Yehudai & Shamir (arXiv 2110.03187) for the rate; the
+    constructions are derived here, docs/theory/.
+
+    >>> import memcap
+    >>> data = memcap.SequenceData.from_arrays([[1, 2], [2, 1], [2, 2]], ["a", "b", "b"])
+    >>> memcap.build(data).predict([[2, 1]])
+    ['b']
+    """
+    if weights in TOO_NARROW:
+        raise PrecisionError(
+            f"{weights} holds every integer only up to {TOO_NARROW[weights]}; hash states and words need at least 24 "
+            "bits: use weights='float32', 'float64', 'int64' or 'exact'"
+        )
+    for name, value, valid in (("weights", weights, WEIGHTS), ("method", method, METHODS)):
+        if value not in valid:
+            raise ConfigurationError(
+                f"{name} must be one of {', '.join(valid)}, got {value!r}{nearest(str(value), valid)}"
+            )
+    options = KeyOptions(
+        weights=weights,
+        method=method,
+        selector=selector,
+        seed=seed,
+        lanes=lanes,
+        bits=bits,
+        words=words,
+        max_depth=max_depth,
+        reject_bits=reject_bits,
+    )
+    items = key_items(data, weights=weights, token_values=token_values, seed=seed)
+    construction = construct_on_keys(items.keys, items.labels, classes=data.classes, options=options, progress=progress)
+    network = joined(items, construction, data)
+    header = Header(
+        encoding=data.encoding,
+        label_names=tuple(data.label_names),
+        ordered=data.ordered,
+        method=construction.method,
+        selector=construction.selector,
+        weights=weights,
+        structure={
+            **construction.structure,
+            "token_values": items.front.kind if items.front else "none",
+            **({"token_hash": items.front.structure} if items.front else {}),
+        },
+        seed=seed,
+        items=len(items.labels),
+        entropy=entropy_bits(items.labels),
+        data_hash=data.content_hash,
+        first_label=int(construction.structure.get("first_label", 0)),
+        reject_from=1 << max(1, (data.classes - 1).bit_length()) if reject_bits else None,
+        options={**vars(options), "token_values": token_values},
+    )
+    memory = Memory(network, header, data=data)
+    recall = memory.recall(data, progress=progress)
+    if recall.correct != recall.total:
+        raise RunError(
+            f"the network that was built recalls {recall.correct} of {recall.total} items; this is a defect of memcap, "
+            f"please report it (data {data.content_hash[:16]}, seed {seed})"
+        )
+    return memory
+
+
+@dataclass(frozen=True)
+class KeyItems:
+    """Distinct items as integer keys.
+
+    Attributes:
+        keys: int64 (N,), or (N, 2) limbs for float32 sequences.
+        labels: class index per key, int64 (N,).
+        front: how tokens become keys, or None when the single token is the key.
+        tokens: number of token ids, padding included.
+    """
+
+    keys: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    front: TokenFront | None
+    tokens: int
+
+
+def key_items(data: SequenceData, *, weights: str, token_values: str, seed: int) -> KeyItems:
+    """Turn sequences into distinct keys."""
+    pad = data.vocabulary_size
+    if data.length == 1:
+        return KeyItems(data.tokens[:, 0], data.labels.reshape(len(data)), None, pad + 1)
+    length = padded_length(data.length)
+    symbols = symbols_of(data.tokens, length, pad, ordered=data.ordered)
+    alphabet = (pad + 1) * (length if data.ordered else 1)
+    if data.per_position:
+        real = np.zeros(symbols.shape, dtype=bool)
+        real[:, : data.length] = data.labels >= 0
+        rows = np.broadcast_to(np.arange(len(symbols))[:, None], symbols.shape)
+        wide = np.zeros(symbols.shape, dtype=np.int64)
+        wide[:, : data.length] = data.labels
+        pairs = np.stack([rows[real], symbols[real]], axis=1)
+        _, first = np.unique(pairs, axis=0, return_index=True)
+        every = np.unique(np.stack([rows.ravel(), symbols.ravel()], axis=1), axis=0)
+        front, keys = choose_front(
+            symbols,
+            alphabet=alphabet,
+            items=len(every),
+            ordered=data.ordered,
+            per_position=True,
+            weights=weights,
+            kind=token_values,
+            seed=seed,
+        )
+        flat, labels = keys[real][first], wide[real][first]
+    else:
+        front, flat = choose_front(
+            symbols,
+            alphabet=alphabet,
+            items=len(symbols),
+            ordered=data.ordered,
+            per_position=False,
+            weights=weights,
+            kind=token_values,
+            seed=seed,
+        )
+        labels = data.labels
+    return KeyItems(flat[:, 0] if flat.shape[1] == 1 else flat, labels, front, pad + 1)
+
+
+def joined(items: KeyItems, construction: Construction, data: SequenceData) -> Network:
+    """The complete network from tokens to labels."""
+    if items.front is None:
+        return construction.network
+    return assemble(
+        items.front,
+        construction.network,
+        length=padded_length(data.length),
+        tokens=items.tokens,
+        per_position=data.per_position,
+    )
+
+
+def entropy_bits(labels: NDArray[np.int64]) -> float:
+    """Empirical entropy of the labels in bits."""
+    share = np.bincount(labels) / len(labels)
+    share = share[share > 0]
+    return float(-(share * np.log2(share)).sum()) + 0.0
+
+
+def relabelled(memory: Memory, data: SequenceData) -> Memory:
+    """``memory`` rebuilt for the labels of ``data``, which must hold the same items."""
+    options: dict[str, Any] = dict(memory.header.options)
+    rebuilt = build(data, **options)
+    same = [
+        name
+        for (name, before), (_, after) in zip(memory.network.maps(), rebuilt.network.maps(), strict=False)
+        if before.same_as(after)
+    ]
+    total = sum(1 for _ in rebuilt.network.maps())
+    structure = {**rebuilt.header.structure, "relabelled": f"{total - len(same)} of {total} layers changed"}
+    return replace(rebuilt, header=replace(rebuilt.header, structure=structure))

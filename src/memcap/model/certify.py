@@ -1,0 +1,59 @@
+"""Certifying a memory against data, and checking a stored one, by `memcap.exact.certificate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memcap.data.sequences import SequenceData
+from memcap.exact.certificate import Certificate, certify_network
+from memcap.model.answering import fast_exact
+from memcap.model.memory import Memory
+from memcap.model.summary import bounds_of
+
+Progress = Callable[[int, int, str], None]
+
+
+def certify(memory: Memory, data: SequenceData, *, progress: Progress | None = None) -> Certificate:
+    """Evaluate every item of ``data`` from the stored weights, in integer arithmetic.
+
+    Args:
+        memory: any memory.
+        data: the data it was built from (or other data it should recall).
+        progress: called as ``progress(done, total, what)``.
+
+    Returns:
+        A certificate, truthy only when every item is recalled and the range proof holds.
+
+    Raises:
+        DataError: if ``data`` cannot be asked of this memory (another order, longer rows, unknown symbols).
+    """
+    return _examine(memory, data, None, progress)
+
+
+def check(memory: Memory, data: SequenceData, *, progress: Progress | None = None) -> Certificate:
+    """Check a stored memory against the certificate it carries: identity of the weights and recall, apart.
+
+    Without a stored certificate the identity cannot be checked, and the result is that of `certify`.
+    """
+    return _examine(memory, data, memory.certificate, progress)
+
+
+def _examine(memory: Memory, data: SequenceData, against: Certificate | None, progress: Progress | None) -> Certificate:
+    memory.check_fits(data)
+    wanted = memory.wanted(data)
+    first = memory.header.first_label
+    asked = wanted + first * (wanted >= 0)
+    tokens = memory.tokens_of(data)
+    network = memory.network
+    return certify_network(
+        network,
+        tokens if network.inputs == ("token", "position") else tokens[:, 0],
+        asked if network.per_position else asked[:, 0],
+        weights=memory.header.weights,
+        data_hash=data.content_hash,
+        row_numbers=data.rows,
+        against=against,
+        fast=fast_exact(network),
+        bounds=bounds_of(memory),
+        progress=progress,
+    )
