@@ -68,12 +68,18 @@ def gaps(budget: AttentionBudget, dimension: int, fixed_norm: bool = False) -> G
 def beats(z: Float[np.ndarray, "*shape"], vocabulary: int, length: int) -> Float[np.ndarray, "*shape"]:
     """Chance that the informative score z beats L - 1 draws from V standard normal token scores.
 
-    A token is drawn by none of the other positions with probability (1 - 1/V)^(L-1); the informative token itself
-    cannot beat its own score plus the trigger.
+    The chance is E Φ(z)^D, D the number of distinct other tokens among the draws, taken as binomial with its exact mean
+    and variance (exact for one draw, and for so many that every token is present).
     """
-    absent = np.exp((length - 1) * np.log1p(-1.0 / vocabulary))
-    below = ndtr(z)
-    return np.asarray(np.exp((vocabulary - 1) * np.log(np.maximum(below + (1 - below) * absent, 1e-300))))
+    draws, others = length - 1, vocabulary - 1
+    if draws == 0:
+        return np.ones_like(z)
+    absent = float(np.exp(draws * np.log1p(-1.0 / vocabulary)))
+    both_absent = float(np.exp(draws * np.log1p(-2.0 / vocabulary))) if vocabulary > 2 else 0.0
+    mean = others * (1 - absent)
+    variance = others * absent + others * (others - 1) * both_absent - (others * absent) ** 2
+    chance = min(max(1 - variance / mean, 1e-9), 1.0)
+    return np.asarray(np.exp(mean / chance * np.log(np.maximum(1 - chance * ndtr(-z), 1e-300))))
 
 
 def success_given(

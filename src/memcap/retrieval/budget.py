@@ -18,6 +18,7 @@ SOURCES = {
     "interference": "signal against signal through non-orthogonal embeddings; no amount of data removes it",
     "signal x counts": "tokens seen more often score higher",
     "echo": "a sample with itself",
+    "norm echo": "a sample with itself where embeddings differ in length: longer ones score higher",
     "MLP pairs": "the frozen MLP's own noise on pairs",
     "MLP mean": "the frozen MLP's mean output; one random number per run",
 }
@@ -50,12 +51,12 @@ class AttentionBudget:
     @property
     def run_variance(self) -> float:
         """Sum of the run-level sources at energy 1."""
-        return sum(v for k, v in self.variances.items() if k in RUN_LEVEL)
+        return float(sum(v for k, v in self.variances.items() if k in RUN_LEVEL))
 
     @property
     def token_variance(self) -> float:
         """Sum of all other sources."""
-        return sum(v for k, v in self.variances.items() if k not in RUN_LEVEL)
+        return float(sum(v for k, v in self.variances.items() if k not in RUN_LEVEL))
 
     @property
     def total_variance(self) -> float:
@@ -67,10 +68,11 @@ def attention_budget(
     *,
     vocabulary: int,
     length: int,
-    samples: float,
-    dimension: float | None,
+    samples: float | int,
+    dimension: float | int | None,
     trigger_in_value: bool = False,
     label_noise: float = 0.0,
+    fixed_norm: bool = False,
 ) -> AttentionBudget:
     """The budget of an attention-only model at ``samples`` N (``inf`` for the population gradient).
 
@@ -81,6 +83,7 @@ def attention_budget(
         dimension: d, or None for orthonormal embeddings.
         trigger_in_value: the trigger is also in the value path.
         label_noise: probability that a training label is a uniform draw.
+        fixed_norm: embeddings of norm 1 (``sphere``).
 
     Source: derived here: docs/theory/retrieval.md, "The attention step".
     """
@@ -100,7 +103,7 @@ def attention_budget(
         "pairs": q1 * a * a * (1 + a) / (n * n * ell**2 * v**3),
         "counts": q1 * q1 * a * m4 / (n * n * ell * v**4),
         "mean bias": q1 * q1 * c * m3 / (n * n * v**4),
-        "signal x noise": signal * 2 * a**3 * (1 + echo) / (n * ell**3 * v**4),
+        "signal x noise": signal * q1 * q1 * 2 * a**3 * (1 + echo) / (n * ell**3 * v**4),
         "interference": signal * signal * a * per_d * (c + 4) * (1 + echo) ** 2 / (ell * v) ** 4,
         "signal x counts": signal
         * q1
@@ -109,8 +112,10 @@ def attention_budget(
         * (
             4 / (n * v**3) * (a + ell / v * m3 + ell * ell / (4 * v * v) * a * m4)
             + a * (6 / (n * n * v * v) + 1 / (n**3 * v))
+            + a / (n * ell * v**3)  # how often a token is seen beside the informative one
         ),
         "echo": (a / v) ** 2 * (1 + 1 / ell) / (n**3 * ell**2),
+        "norm echo": 0.0 if fixed_norm else q1 * q1 * 2 * per_d * a / (n * n * ell**2 * v * v),
     }
     drive_variance = q1 * a * a / (n * n * ell**3 * v * v) * (1 + ell * per_d / a) + drive**2 * (
         ell * ell * a * c / (n * v * v) + 2 * per_d**2 + 4 * per_d / v + 4 / n + 2 * v / (n * n)

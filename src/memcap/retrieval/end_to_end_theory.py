@@ -47,7 +47,7 @@ def outcome(
     law: Gaps,
     query: Query,
     counts: quadrature.Rule,
-    samples: float,
+    samples: float | int,
     vocabulary: int,
     length: int,
     dimension: int,

@@ -45,7 +45,7 @@ class _Row:
 
 
 def first_step_recall(
-    samples: float,
+    samples: float | int,
     vocabulary: int,
     length: int,
     dimension: int,

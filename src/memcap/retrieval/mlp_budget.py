@@ -20,7 +20,7 @@ def with_mlp(
     width: int,
     vocabulary: int,
     length: int,
-    samples: float,
+    samples: float | int,
     dimension: int,
     gaussian_ratio: float,
 ) -> AttentionBudget:
@@ -59,6 +59,7 @@ def with_mlp(
         "interference": v["interference"] * finite_width,
         "signal x counts": v["signal x counts"] * linear**2,
         "echo": v["echo"] * linear**2,
+        "norm echo": v["norm echo"] * linear**2,
         "MLP pairs": v["pairs"]
         * per_pair
         * (

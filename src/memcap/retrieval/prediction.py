@@ -26,7 +26,7 @@ from memcap.retrieval.task import RetrievalTask
 from memcap.retrieval.value_theory import attention_only_query, clean_recall
 
 GROUPS = {
-    "finite-sample noise": ("pairs", "counts", "signal x noise", "signal x counts", "echo"),
+    "finite-sample noise": ("pairs", "counts", "signal x noise", "signal x counts", "echo", "norm echo"),
     "interference": ("interference",),
     "mean bias": ("mean bias",),
     "MLP noise": ("MLP pairs", "MLP mean"),
@@ -125,15 +125,15 @@ def predict(task: RetrievalTask) -> Prediction:
     if budget is not None:
         snr["total"] = _ratio(drive, budget.total_variance)
     return Prediction(
-        recall=result.recall,
-        clean_recall=result.clean_recall,
-        attention_success=result.attention_success,
+        recall=min(result.recall, 1.0),  # weights of a rule sum to 1 up to rounding
+        clean_recall=min(result.clean_recall, 1.0),
+        attention_success=min(result.attention_success, 1.0) if budget is not None else result.attention_success,
         snr=snr,
         drive=drive,
         variances=variances,
         regime=regime,
         bottleneck=_bottleneck(result.recall, perfect_fresh, perfect, coverage),
-        perfect_attention_recall=perfect,
+        perfect_attention_recall=min(perfect, 1.0),
         coverage=coverage,
         recall_spread=result.recall_spread,
         attention_spread=result.attention_spread,
@@ -184,6 +184,7 @@ def _budget(task: RetrievalTask) -> AttentionBudget:
         dimension=None if orthogonal else float(task.dimension),
         trigger_in_value=task.trigger_in_value,
         label_noise=task.label_noise,
+        fixed_norm=task.embeddings == "sphere",
     )
     if not task.width:
         return budget

@@ -14,13 +14,13 @@ from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
 from scipy.stats import binom
 
-Rule = tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]
+Rule = tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]
 
 _ENUMERATE_BELOW = 7.0  # mean count under which a binomial is enumerated exactly
 _NEGLIGIBLE = 1e-6
 
 
-def _golub_welsch(diagonal: Float[np.ndarray, "n"], off_diagonal: Float[np.ndarray, "m"]) -> Rule:
+def _golub_welsch(diagonal: Float[np.ndarray, " n"], off_diagonal: Float[np.ndarray, " m"]) -> Rule:
     if len(diagonal) == 1:
         return diagonal.copy(), np.ones(1)
     nodes, vectors = eigh_tridiagonal(diagonal, off_diagonal)
@@ -60,7 +60,7 @@ def cosine(dimension: int, count: int) -> Rule:
     return _golub_welsch(np.zeros(count), np.sqrt(squared))
 
 
-def merge(nodes: Float[np.ndarray, "n"], weights: Float[np.ndarray, "n"], count: int) -> Rule:
+def merge(nodes: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"], count: int) -> Rule:
     """The ``count``-node Gauss rule of a discrete measure: same moments up to 2·count - 1 (Lanczos)."""
     keep = weights > 0
     nodes, weights = nodes[keep], weights[keep] / weights[keep].sum()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
+from scipy.special import betainc, ndtr
 
 from memcap.retrieval import quadrature
 
@@ -96,12 +96,11 @@ def readout(
             deviation = np.sqrt(np.maximum(np.broadcast_to(competitor.variances, (len(right), k + 1))[:, k], 1e-300))
             shares += share * ndtr((right - np.broadcast_to(competitor.means, (len(right), k + 1))[:, k]) / deviation)
         return np.asarray(np.exp((vocabulary - 1) * np.log(np.maximum(shares, 1e-300))))
+    bulk, bulk_weight = quadrature.chi_square_ratio(dimension, 2)
     if norms == "sphere":
         rho_o, rho_weight = np.ones(1), np.ones(1)
-        bulk, bulk_weight = np.ones(1), np.ones(1)
     else:
         rho_o, rho_weight = quadrature.chi_square_ratio(dimension, 3)
-        bulk, bulk_weight = quadrature.chi_square_ratio(dimension, 2)
     u, u_weight = quadrature.cosine(dimension, 5)
     q = right[:, None, None, None]
     v = max(vocabulary - 2, 1) * energy[:, None, None, None]  # V - 1 other rows, centred over labels
@@ -117,16 +116,31 @@ def readout(
     for k, share in enumerate(competitor.weights):
         mean = means[:, k, None, None, None]
         variance = variances[:, k, None, None, None]
-        scale = np.sqrt(np.maximum(kappa * kappa * variance + length_square / dimension, 1e-300))
-        below += share * ndtr((logit - kappa * mean) / scale)
+        stored, direct = kappa * kappa * variance, length_square / dimension
+        scale = np.sqrt(np.maximum(stored + direct, 1e-300))
+        gap = (logit - kappa * mean) / scale
+        below += share * (_cosine_cdf(gap, stored / scale**2, dimension) if norms == "sphere" else ndtr(gap))
     wins = np.exp((vocabulary - 1) * np.log(np.maximum(below, 1e-300)))
     return np.asarray(np.einsum("nabc,abc->n", wins, weight))
+
+
+def _cosine_cdf(
+    gap: Float[np.ndarray, "..."], share: Float[np.ndarray, "..."], dimension: int
+) -> Float[np.ndarray, "..."]:
+    """Cdf at ``gap`` standard deviations of a sum of two overlaps of unit vectors, ``share`` of the variance in one.
+
+    A cosine has lighter tails than a Gaussian (excess kurtosis -6/(d+2)); the sum is taken as a cosine in as many
+    dimensions as have its kurtosis.
+    """
+    effective = (dimension + 2) / (share**2 + (1 - share) ** 2) - 2
+    square = np.minimum(gap * gap / effective, 1.0)
+    return np.asarray(0.5 + 0.5 * np.sign(gap) * betainc(0.5, (effective - 1) / 2, square))
 
 
 def clean_recall(
     query: Query,
     counts: quadrature.Rule,
-    samples: float,
+    samples: float | int,
     vocabulary: int,
     dimension: int,
     *,

@@ -1,0 +1,122 @@
+"""Quadrature rules, Marchenko-Pastur moments and Hermite coefficients against what is known of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from memcap.retrieval import quadrature
+from memcap.retrieval.hermite import coefficient, fourth, slopes, square
+from memcap.retrieval.marchenko_pastur import moment
+
+
+@pytest.mark.parametrize(
+    ("power", "coefficients"),
+    [(1, [1]), (2, [1, 1]), (3, [1, 3, 1]), (4, [1, 6, 6, 1]), (5, [1, 10, 20, 10, 1]), (6, [1, 15, 50, 50, 15, 1])],
+)
+def test_moments_are_narayana_polynomials(power, coefficients):
+    for ratio in (0.0, 0.25, 1.0, 7.5):
+        assert moment(power, ratio) == pytest.approx(sum(c * ratio**k for k, c in enumerate(coefficients)), rel=1e-14)
+
+
+def test_moments_are_those_of_a_random_gram_matrix():
+    rng, v, d = np.random.default_rng(0), 400, 160
+    traces = np.zeros(6)
+    for _ in range(6):
+        z = rng.standard_normal((d, v)) / np.sqrt(d)
+        eigenvalues = np.linalg.svd(z, compute_uv=False) ** 2
+        traces += [np.sum(eigenvalues**p) / v / 6 for p in range(1, 7)]
+    assert traces == pytest.approx([moment(p, v / d) for p in range(1, 7)], rel=0.05)
+
+
+def test_a_power_below_one_is_refused():
+    with pytest.raises(ValueError, match="power must be at least 1, got 0"):
+        moment(0, 1.0)
+
+
+@given(st.integers(1, 5000), st.integers(2, 6))
+def test_chi_square_rule_has_the_right_moments(degrees, count):
+    nodes, weights = quadrature.chi_square_ratio(degrees, count)
+    assert weights.sum() == pytest.approx(1)
+    assert (nodes > 0).all()
+    assert weights @ nodes == pytest.approx(1)
+    assert weights @ nodes**2 == pytest.approx(1 + 2 / degrees)
+    assert weights @ nodes**3 == pytest.approx((1 + 2 / degrees) * (1 + 4 / degrees))
+
+
+@given(st.integers(2, 100_000), st.integers(2, 8))
+def test_cosine_rule_has_the_right_moments(dimension, count):
+    nodes, weights = quadrature.cosine(dimension, count)
+    assert weights.sum() == pytest.approx(1)
+    assert weights @ nodes == pytest.approx(0, abs=1e-12)
+    assert weights @ nodes**2 == pytest.approx(1 / dimension)
+    if count > 2:
+        assert weights @ nodes**4 == pytest.approx(3 / (dimension * (dimension + 2)))
+
+
+def test_cosine_on_a_line_is_a_sign():
+    nodes, weights = quadrature.cosine(1, 5)
+    assert nodes.tolist() == [-1, 1]
+    assert weights.tolist() == [0.5, 0.5]
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_merging_keeps_moments_and_mass(values, count, seed):
+    nodes = np.unique(np.round(values, 3))
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(nodes)))
+    merged, shares = quadrature.merge(nodes, weights, count)
+    assert len(merged) <= max(count, 1)
+    assert shares.sum() == pytest.approx(1)
+    assert (shares >= -1e-12).all()
+    for power in range(1, min(2 * count, 6)):
+        assert shares @ merged**power == pytest.approx(weights @ nodes**power, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("samples", "vocabulary"), [(1, 2), (5, 64), (300, 64), (20_000, 64), (10**15, 999)])
+def test_label_counts_have_the_binomial_mean_and_variance(samples, vocabulary):
+    nodes, weights = quadrature.label_count(samples, vocabulary)
+    mean, variance = binom.stats(samples, 1 / vocabulary)
+    assert (nodes >= 0).all()
+    assert weights @ nodes == pytest.approx(float(mean), rel=1e-3)
+    assert weights @ nodes**2 - (weights @ nodes) ** 2 == pytest.approx(float(variance), rel=0.03)
+
+
+def test_log_normal_has_its_mean_and_variance():
+    nodes, weights = quadrature.log_normal(1.3, 0.8, 15)
+    assert weights @ nodes == pytest.approx(1.3, rel=1e-3)
+    assert weights @ nodes**2 - 1.69 == pytest.approx(0.8, rel=0.02)
+
+
+def test_relu_has_its_known_coefficients():
+    root = np.sqrt(2 * np.pi)
+    assert coefficient("relu", 0, 1.0) == pytest.approx(1 / root, rel=1e-12)
+    assert coefficient("relu", 1, 1.0) == pytest.approx(0.5, rel=1e-12)
+    assert coefficient("relu", 2, 1.0) == pytest.approx(1 / (2 * np.sqrt(np.pi)), rel=1e-12)
+    assert coefficient("relu", 3, 1.0) == pytest.approx(0, abs=1e-13)
+    assert square("relu", 0.3) == pytest.approx(0.15, rel=1e-12)
+    assert fourth("relu", 1.0) == pytest.approx(1.5, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "he2", "h1+h2", "0.3*h1-h3"])
+def test_parseval_and_slopes(name):
+    total = sum(coefficient(name, k, 1.0) ** 2 for k in range(60))
+    assert total == pytest.approx(square(name, 1.0), rel=0.01)
+    x = np.random.default_rng(1).standard_normal(2_000_000) * np.sqrt(0.2)
+    from memcap.retrieval.activation import activation
+
+    phi = activation(name)
+    s = slopes(name, 0.2)
+    h = 1e-4
+    value, slope = phi.value(x), phi.slope(x)
+    assert s.value == pytest.approx(value.mean(), abs=0.01)
+    assert s.slope == pytest.approx(slope.mean(), abs=0.02)
+    assert s.slope_square == pytest.approx((slope**2).mean(), rel=0.02, abs=1e-3)
+    assert s.value_slope == pytest.approx((value * slope).mean(), abs=0.02)
+    assert s.variance == pytest.approx(value.var(), rel=0.02, abs=1e-4)
+    if name != "relu":  # its second derivative is a point mass
+        bend = (phi.slope(x + h) - phi.slope(x - h)) / (2 * h)
+        assert s.curvature == pytest.approx(bend.mean(), abs=0.02)
+        assert s.half_square_curvature == pytest.approx((slope**2 + value * bend).mean(), rel=0.03, abs=0.01)
+    else:
+        assert s.half_square_curvature == pytest.approx(0.5, rel=1e-9)
