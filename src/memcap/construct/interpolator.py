@@ -1,115 +1,138 @@
-"""The one-hidden-layer interpolator: the classical memory, smallest below a few dozen items.
+"""The baseline: one or two neurons per key, no hashing.  Smaller than every other construction for a few dozen keys.
 
-Two forms, both exact integers; the smaller one that fits is taken.
-
-* **steps**: at every label change of the sorted keys one step of unit width, ``relu(x - t + 1) - relu(x - t)``: six
-  parameters a change, small numbers.
-* **slopes**: the piecewise linear function through all (key, unit * label) points, one neuron where the slope changes:
-  three parameters a key.  The unit is the least common multiple of the gaps it must divide, so numbers grow with N.
-
-Source: folklore (any one-dimensional data set is interpolated by a one-hidden-layer ReLU net of N neurons); the integer
-forms are derived here.
+*Steps*: the label is a sum of steps at the places where it changes along the sorted keys, 5 parameters a change.
+*Ramp*: a piecewise linear function with one neuron a key, 3 parameters each, passes within half a unit of
+``unit * label`` at every key, and a read-out of at most 8 parameters a label bit rounds it.  Both are integer networks.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memcap.construct.construction import Construction
-from memcap.errors import DataError, PrecisionError
+from memcap.construct.named_block import NamedBlock, Unit
+from memcap.construct.verify import recalled
+from memcap.construct.word_format import EXACT_BITS
+from memcap.errors import ConfigurationError, DataError, PrecisionError, RunError, nearest
 from memcap.exact.affine import Affine
 from memcap.exact.counts import count
-from memcap.exact.network import Block, Network
-
-LIMITS = {"float64": 2**53, "float32": 2**24, "int64": 2**63 - 1, "exact": None}
-LARGEST_UNIT_BITS = 4096
+from memcap.exact.network import Network
 
 
 def memorise_interpolator(
     keys: NDArray[np.int64], labels: NDArray[np.int64], *, classes: int, dtype: str = "float64"
 ) -> Construction:
-    """One hidden layer that maps every key to its label.
+    """The smaller of both interpolators that is exact in ``dtype``.
 
     Args:
-        keys: distinct non-negative integers, (N,).
-        labels: class index per key, (N,).
+        keys: distinct integers, (N,).
+        labels: class index of every key, (N,), in [0, classes).
         classes: number of classes.
         dtype: ``float64`` | ``float32`` | ``int64`` | ``exact``.
 
     Raises:
-        DataError: if a key stands twice.
-        PrecisionError: if a partial sum would leave the exact integers of ``dtype``.
+        PrecisionError: if the keys themselves do not fit ``dtype``, or come as two limbs.
+        DataError: for no keys, repeated keys, or labels that are not classes.
+        ConfigurationError: for an unknown ``dtype``.
+
+    Source: Baum (1988) for the size; the integer forms are derived here, docs/theory/budgeted.md.
+
+    >>> memorise_interpolator(np.array([3, 5, 9]), np.array([0, 1, 1]), classes=2).structure["form"]
+    'steps'
     """
+    if dtype != "exact" and dtype not in EXACT_BITS:
+        valid = (*EXACT_BITS, "exact")
+        raise ConfigurationError(f"dtype must be one of {', '.join(valid)}, got {dtype!r}{nearest(dtype, valid)}")
+    keys, labels = np.asarray(keys), np.asarray(labels)
     if keys.ndim != 1:
-        raise PrecisionError("the interpolator reads one key; these keys have two limbs")
+        raise PrecisionError(f"the interpolator reads one integer key; keys of shape {keys.shape} come as limbs")
+    if len(keys) == 0:
+        raise DataError("no keys were given; at least one is needed")
+    if labels.shape != keys.shape or int(labels.min()) < 0 or int(labels.max()) >= classes:
+        raise DataError(f"labels must be {len(keys)} integers in [0, {classes})")
     order = np.argsort(keys, kind="stable")
-    x, y = [int(v) for v in keys[order]], [int(v) for v in labels[order]]
-    if any(a == b for a, b in itertools.pairwise(x)):
-        raise DataError("a key stands twice")
-    fitting = [n for n in (_steps(x, y), _slopes(x, y)) if n is not None and _fits(n, x[-1], LIMITS[dtype])]
-    if not fitting:
-        raise PrecisionError(f"keys up to {x[-1]} need sums beyond the exact integers of {dtype}")
-    network = min(fitting, key=lambda n: count(n).nonzero)
-    form = "slopes" if network.unit > 1 else "steps"
-    structure = {"form": form, "neurons": network.widest, "classes": classes}
-    return Construction(network, "interpolator", "none", dtype, structure)
+    xs, ys = [int(k) for k in keys[order]], [int(y) for y in labels[order]]
+    again = next((a for a, b in itertools.pairwise(xs) if a == b), None)
+    if again is not None:
+        raise DataError(f"keys must be distinct; {again} occurs more than once")
+    limit = None if dtype == "exact" else (1 << EXACT_BITS[dtype]) - 1
+    low, high = min(0, xs[0]), xs[-1]
+    if limit is not None and high - low + max(abs(low), abs(high)) > limit:
+        raise PrecisionError(f"keys from {low:,} to {high:,} do not fit {dtype} weights; use weights='exact'")
+    forms = {"steps": _steps(xs, ys, low)}
+    ramp = _ramp(xs, ys, low, classes, limit)
+    if ramp is not None:
+        forms["ramp"] = ramp
+    form = min(forms, key=lambda name: count(forms[name]).nonzero)
+    network = forms[form]
+    if network.embed.weight.dtype != object and max(m.largest for _, m in network.maps()) < 2**62:
+        answers = recalled(network, keys.astype(np.int64)[:, None])
+        if not np.array_equal(answers, labels):
+            raise RunError("the interpolator does not give the labels; this is a defect of memcap")
+    return Construction(network, "interpolator", "none", dtype, {"form": form, "keys": len(xs)})
 
 
-def _network(neurons: dict[int, int], first: int, largest: int, unit: int) -> Network:
-    """``first + sum of weight * relu(x - at)`` over the neurons {at: weight}."""
-    ats = [at for at, weight in sorted(neurons.items()) if weight]
-    inner = Affine.from_entries(len(ats), 2, [(i, 0, 1) for i in range(len(ats))], [-at for at in ats])
-    outer = Affine.from_entries(2, len(ats), [(1, i, neurons[at]) for i, at in enumerate(ats)])
-    stages = (Block("interpolator", (inner, outer)),) if ats else ()
+def _network(blocks: list[NamedBlock], channels: list[str], start: int, low: int, high: int) -> Network:
+    embed = Affine.from_entries(len(channels), 1, [(0, 0, 1)], [(1, start)])
+    read = Affine.from_entries(1, len(channels), [(0, channels.index("label"), 1)])
     return Network(
         inputs=("key",),
-        input_range=((0, largest),),
+        input_range=((low, high),),
         length=1,
-        channels=("key", "label"),
-        embed=Affine.from_entries(2, 1, [(0, 0, 1)] if ats else [], [0, first]),
-        stages=stages,
-        read=Affine.from_entries(1, 2, [(0, 1, 1)]),
-        unit=unit,
+        channels=tuple(channels),
+        embed=embed,
+        stages=tuple(b.written(channels) for b in blocks),
+        read=read,
     )
 
 
-def _steps(x: list[int], y: list[int]) -> Network:
-    neurons: dict[int, int] = {}
-    for key, before, after in zip(x[1:], y, y[1:], strict=False):
-        neurons[key - 1] = neurons.get(key - 1, 0) + after - before
-        neurons[key] = neurons.get(key, 0) - (after - before)
-    return _network(neurons, y[0], x[-1], 1)
+def _steps(xs: list[int], ys: list[int], low: int) -> Network:
+    """``[x >= t] = relu(1 - relu(t - x))``: no sum ever grows with the keys, so it is exact wherever the keys are."""
+    first, second, outputs = [], [], []
+    for i in range(1, len(xs)):
+        if ys[i] != ys[i - 1]:
+            first.append(Unit(f"before {i}", {"key": -1}, xs[i]))
+            second.append(Unit(f"from {i}", {f"before {i}": -1}, 1))
+            outputs.append(("label", f"from {i}", ys[i] - ys[i - 1]))
+    blocks = [NamedBlock("steps/all", [first, second], outputs)] if first else []
+    return _network(blocks, ["key", "label"], ys[0], low, xs[-1])
 
 
-def _slopes(x: list[int], y: list[int]) -> Network | None:
-    unit = 1
-    for a, b, before, after in zip(x, x[1:], y, y[1:], strict=False):
-        unit = math.lcm(unit, (b - a) // math.gcd(b - a, after - before))
-        if unit.bit_length() > LARGEST_UNIT_BITS:
-            return None
-    neurons: dict[int, int] = {}
-    slope = 0
-    for a, b, before, after in zip(x, x[1:], y, y[1:], strict=False):
-        steeper = unit * (after - before) // (b - a)
-        neurons[a] = steeper - slope
-        slope = steeper
-    return _network(neurons, unit * y[0], x[-1], unit)
+def _ramp(xs: list[int], ys: list[int], low: int, classes: int, limit: int | None) -> Network | None:
+    """Integer slopes, each correcting the error the last one left: at a key the value is off by at most half the gap.
 
-
-def _fits(network: Network, largest: int, limit: int | None) -> bool:
-    """Whether the sum of magnitudes of all terms stays within ``limit`` for keys in [0, ``largest``]."""
-    if limit is None:
-        return True
-    total = sum(abs(int(b)) for b in network.embed.bias)
-    for stage in network.stages:
-        assert isinstance(stage, Block)
-        inner, outer = stage.layers
-        reach = [max(largest + int(b), 0) for b in inner.bias]
-        total += sum(abs(int(w)) * reach[c] for w, c in zip(outer.weight, outer.column, strict=True))
-        if any(largest + abs(int(b)) > limit for b in inner.bias):
-            return False
-    return max(total, largest, network.unit) <= limit
+    None if a partial sum would leave the exact integers.
+    """
+    if len(xs) < 2:
+        return None
+    bits = max(1, (classes - 1).bit_length())
+    widest = max(b - a for a, b in itertools.pairwise(xs))
+    shift = widest.bit_length()  # unit = 2^shift > widest gap >= twice the error
+    unit = 1 << shift
+    value, slope = ys[0] * unit, 0
+    units, outputs = [], []
+    for i in range(len(xs) - 1):
+        gap = xs[i + 1] - xs[i]
+        wanted = (2 * (ys[i + 1] * unit - value) + gap) // (2 * gap)
+        value += wanted * gap
+        if wanted != slope:
+            units.append(Unit(f"after {i}", {"key": 1}, -xs[i]))
+            outputs.append(("y", f"after {i}", wanted - slope))
+            slope = wanted
+    rise = sum(max(w, 0) * (xs[-1] - xs[int(u.split()[1])]) for _, u, w in outputs)
+    fall = sum(max(-w, 0) * (xs[-1] - xs[int(u.split()[1])]) for _, u, w in outputs)
+    start = ys[0] * unit + unit // 2
+    if limit is not None and max(rise, fall) + start + (unit << bits) > limit:
+        return None
+    blocks = [NamedBlock("ramp/all", [units], outputs)] if units else []
+    for digit in range(bits - 1, -1, -1):
+        size = unit << digit
+        block = NamedBlock(f"readout/bit/{digit}", [[Unit("over", {"y": 1}, 1 - size), Unit("less", {"y": 1}, -size)]])
+        block.outputs = [("label", "over", 1 << digit), ("label", "less", -(1 << digit))]
+        if digit:
+            block.outputs += [("y", "over", -size), ("y", "less", size)]
+        blocks.append(block)
+    return _network(blocks, ["key", "y", "label"], start, low, xs[-1])
