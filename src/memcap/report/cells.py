@@ -82,7 +82,6 @@ SETTINGS = frozenset(
         "optimizer",
         "learning_rate",
         "step_size",
-        "seed",
     ]
 )
 """Settings of memcap's own measurements, for frames that do not say which columns are settings."""
@@ -98,7 +97,7 @@ class Cells:
 
     Attributes:
         frame: one row per cell, with columns ``cell`` (identity), ``state``, the settings and the results.
-        settings: names of the columns that define a cell, ``seed`` included.
+        settings: names of the columns that define a cell, the seed apart.
         results: names of the numeric result columns.
         meta: what the study says about itself: ``question``, ``method``, ``versions``, ...
         aside: cells that are not drawn (predictions that did not finish); their failures are listed all the same.
@@ -118,13 +117,13 @@ class Cells:
     @property
     def axes(self) -> tuple[str, ...]:
         """Settings that take two values or more, the seed apart; most values first."""
-        counts = {s: self.frame[s].nunique(dropna=False) for s in self.settings if s != "seed"}
+        counts = {s: self.frame[s].nunique(dropna=False) for s in self.settings}
         return tuple(sorted((s for s, n in counts.items() if n > 1), key=lambda s: -counts[s]))
 
     @property
     def fixed(self) -> dict[str, Any]:
         """Settings that are the same in every cell, and their value."""
-        return {s: self.frame[s].iloc[0] for s in self.settings if s != "seed" and s not in self.axes}
+        return {s: self.frame[s].iloc[0] for s in self.settings if s not in self.axes}
 
     def require(self, name: str, what: str, valid: Iterable[str]) -> str:
         """``name`` if it is one of ``valid``; otherwise an error that names the nearest."""
@@ -177,7 +176,7 @@ def read_cells(source: object, *, settings: Sequence[str] | None = None) -> Cell
         identity = next((c for c in ("cell_id", "identity", "id", "key") if c in columns), None)
         columns["cell"] = columns.pop(identity) if identity else pd.Series([str(i + 1) for i in range(len(frame))])
     plain = pd.DataFrame({name: _plain(column) for name, column in columns.items()})
-    skip = BOOKKEEPING | set(names)
+    skip = BOOKKEEPING | set(names) | {"seed"}
     results = tuple(
         c
         for c in plain.columns
@@ -198,10 +197,11 @@ def _settings(frame: pd.DataFrame, stated: object) -> tuple[str, ...]:
         return tuple(names)
     if columns[:2] == ["identity", "task"] and "state" in columns:  # the frame of a study
         several = ["task"] if frame["task"].nunique() > 1 else []
-        return tuple(several + [c for c in columns[2 : columns.index("state")] if bool(frame[c].notna().any())])
+        between = [c for c in columns[2 : columns.index("state")] if c != "seed"]
+        return tuple(several + [c for c in between if bool(frame[c].notna().any())])
     known = [c for c in columns if c in SETTINGS]
     before = columns[: columns.index("state")] if "state" in columns else []
-    leading = [c for c in before if c not in BOOKKEEPING]
+    leading = [c for c in before if c not in BOOKKEEPING and c != "seed"]
     names = leading if set(known) <= set(leading) and leading else known
     if not names:
         raise DataError(
@@ -247,7 +247,7 @@ def choose_axes(cells: Cells, x: str | None, y: str | None) -> tuple[str | None,
     Raises:
         ConfigurationError: for an unknown setting, with the nearest valid one, or x and y the same.
     """
-    names = [s for s in cells.settings if s != "seed"]
+    names = list(cells.settings)
     for chosen in (x, y):
         if chosen is not None:
             cells.require(chosen, "setting", names)

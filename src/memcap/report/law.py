@@ -64,12 +64,12 @@ def law_chart(
     bound = data.transform_filter("datum.kind == 'bound'").mark_line(strokeDash=[5, 4], strokeWidth=1.6)
     bound = bound.encode(x=across, y=up, color=colour)
     bars = data.transform_filter("datum.kind == 'measured' && isValid(datum.low)").mark_rule(strokeWidth=1.6)
-    bars = bars.encode(x=across, y=alt.Y("low:Q", scale=level, axis=axis), y2="high:Q", color=colour)
+    bars = bars.encode(x=across, y=alt.Y("low:Q", scale=level, axis=axis), y2=alt.Y2("high"), color=colour)
     dots = data.transform_filter("datum.kind == 'measured'").mark_point(filled=True, opacity=1)
     dots = dots.encode(x=across, y=up, color=colour, tooltip=tip)
     names = alt.Chart(alt.NamedData("labels")).mark_text(align="left", dx=7, fontWeight=600, clip=False)
     names = names.encode(
-        x=alt.X("N:Q", scale=scale), y=alt.Y("at:Q", scale=level, axis=axis), text="series:N", color=colour
+        x=alt.X("N:Q", scale=scale), y=alt.Y("at:Q", scale=level, axis=axis), text=alt.Text("series:N"), color=colour
     )
     return Figure(
         name="law",

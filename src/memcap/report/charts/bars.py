@@ -45,7 +45,7 @@ def signal_chart(x: Axis, *, sources: list[str]) -> dict[str, Any]:
         )
     )
     text = alt.Chart(alt.NamedData("signals")).mark_text(style="note", baseline="bottom", dy=-3)
-    text = text.encode(x=across, y=alt.datum(1), text="text:N")
+    text = text.encode(x=across, y=alt.YDatum(1), text=alt.Text("text:N"))
     return finish(alt.layer(bars, text))
 
 

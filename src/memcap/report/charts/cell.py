@@ -30,8 +30,8 @@ def line_chart(x: Axis, *, outcome: Label, predicted: bool, unit: bool) -> dict[
     dots = data.mark_point(filled=True, style="measured-point").encode(
         x=across,
         y=alt.Y("value:Q", scale=limits, axis=axis),
-        opacity=alt.condition("datum.here", alt.value(1), alt.value(0.35)),
-        size=alt.condition("datum.here", alt.value(110), alt.value(28)),
+        opacity=alt.OpacityValue(condition={"test": "datum.here", "value": 1}, value=0.35),
+        size=alt.SizeValue(condition={"test": "datum.here", "value": 110}, value=28),
         tooltip=tip,
     )
     return finish(alt.layer(*layers, dots))
@@ -44,7 +44,7 @@ def trace_chart(name: str) -> dict[str, Any]:
         data.encode(
             x=alt.X("i:Q", axis=alt.Axis(title="step", tickCount=5, format="~s"), scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", axis=alt.Axis(title=label(name).name, tickCount=4), scale=alt.Scale(zero=False)),
-            detail="seed:N",
+            detail=alt.Detail("seed:N"),
             tooltip=[alt.Tooltip("seed:N"), alt.Tooltip("i:Q", title="step"), alt.Tooltip("value:Q", format=".4~g")],
         )
     )

@@ -36,7 +36,7 @@ def critical_chart(x: Axis, *, title: str) -> dict[str, Any]:
     data = alt.Chart(alt.NamedData("points"))
     bars = data.transform_filter("isValid(datum.y_low) && isValid(datum.y_high) && datum.censored == ''")
     bars = bars.mark_rule(strokeWidth=1.6, style="measured").encode(
-        x=across, y=alt.Y("y_low:Q", scale=level, axis=name), y2="y_high:Q"
+        x=across, y=alt.Y("y_low:Q", scale=level, axis=name), y2=alt.Y2("y_high")
     )
     dots = data.mark_point(filled=True, size=55, style="measured-point").encode(
         x=across,

@@ -77,12 +77,12 @@ def _points(
         tip.append(alt.Tooltip("predicted:Q", format=".3f"))
     layers: list[Any] = []
     if target is not None:
-        rule = alt.Chart(alt.InlineData([{}])).mark_rule(style="reference").encode(y=alt.datum(target))
+        rule = alt.Chart(alt.InlineData([{}])).mark_rule(style="reference").encode(y=alt.YDatum(target))
         layers.append(rule)
     if x is None:
-        layers.append(alt.Chart(alt.InlineData([{}])).mark_rule(style="reference").encode(x=alt.datum(1)))
+        layers.append(alt.Chart(alt.InlineData([{}])).mark_rule(style="reference").encode(x=alt.XDatum(1)))
     opacity = fade(link)
-    group = {"detail": "series:N"} if series is not None else {}
+    group = {"detail": alt.Detail("series:N")} if series is not None else {}
     if predicted:
         line = data.transform_filter("isValid(datum.predicted)").mark_line(strokeDash=[5, 4], strokeWidth=1.6)
         layers.append(line.encode(y=alt.Y("predicted:Q", scale=limits, axis=title), **group, **shared))
@@ -90,7 +90,9 @@ def _points(
         layers.append(data.mark_line(strokeOpacity=0.55).encode(y=up, **group, **shared))
     bars = data.transform_filter("isValid(datum.value_low)").mark_rule(strokeWidth=1.4)
     layers.append(
-        bars.encode(y=alt.Y("value_low:Q", scale=limits, axis=title), y2="value_high:Q", opacity=opacity, **shared)
+        bars.encode(
+            y=alt.Y("value_low:Q", scale=limits, axis=title), y2=alt.Y2("value_high"), opacity=opacity, **shared
+        )
     )
     layers.append(data.mark_point(filled=True, opacity=1).encode(y=up, opacity=opacity, tooltip=tip, **shared))
     return finish(alt.layer(*layers))
@@ -117,7 +119,7 @@ def agreement_chart(*, outcome: Label, link: Mapping[str, str], unit: bool) -> d
     diagonal = diagonal.encode(x=across, y=alt.Y("predicted:Q", scale=limits, axis=title))
     bars = points.transform_filter("isValid(datum.value_low)").mark_rule(strokeWidth=1)
     high = alt.Y("value_low:Q", scale=limits, axis=title)
-    bars = bars.encode(x=across, y=high, y2="value_high:Q", opacity=fade(link, 0.35, 0.05))
+    bars = bars.encode(x=across, y=high, y2=alt.Y2("value_high"), opacity=fade(link, 0.35, 0.05))
     dots = points.mark_point(filled=True, style="measured-point").encode(
         x=across, y=alt.Y("value:Q", scale=limits, axis=title), opacity=fade(link, 0.85, 0.08), tooltip=tip
     )

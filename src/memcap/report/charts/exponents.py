@@ -37,8 +37,10 @@ def exponents_chart(*, title: str, sources: list[str]) -> dict[str, Any]:
         alt.Tooltip("method:N", title="interval by"),
     ]
     shared = {"y": rows, "yOffset": part}
-    zero = alt.Chart(alt.NamedData("zero")).mark_rule(style="reference").encode(x="value:Q")
-    bars = data.mark_rule(strokeWidth=2.2).encode(x=span, x2="high:Q", color=source, **shared)
-    dots = data.mark_point(filled=True, size=70).encode(x="value:Q", color=source, tooltip=tip, **shared)
-    text = data.mark_text(style="note", dy=-10, baseline="middle").encode(x="value:Q", text="text:N", **shared)
+    zero = alt.Chart(alt.NamedData("zero")).mark_rule(style="reference").encode(x=alt.X("value:Q"))
+    bars = data.mark_rule(strokeWidth=2.2).encode(x=span, x2=alt.X2("high"), color=source, **shared)
+    dots = data.mark_point(filled=True, size=70).encode(x=alt.X("value:Q"), color=source, tooltip=tip, **shared)
+    text = data.mark_text(style="note", dy=-10, baseline="middle").encode(
+        x=alt.X("value:Q"), text=alt.Text("text:N"), **shared
+    )
     return finish(alt.layer(zero, bars, dots, text))

@@ -48,7 +48,7 @@ def phase_chart(
         colours = alt.Scale(range="diverging", domain=list(domain), domainMid=0)
     legend = alt.Legend(title=outcome.name, format=".2~f", gradientLength=96, tickCount=3, titleLimit=180)
     cells = alt.Chart(alt.NamedData("cells"))
-    box = {"x": across, "x2": "x_high:Q", "y": up, "y2": "y_high:Q", "tooltip": tip}
+    box = {"x": across, "x2": alt.X2("x_high"), "y": up, "y2": alt.Y2("y_high"), "tooltip": tip}
     background = cells.mark_rect(style="absent").encode(**box)
     filled = (
         cells.mark_rect()
@@ -59,7 +59,10 @@ def phase_chart(
     failed = cells.transform_filter("datum.state == 'failed'").mark_text(text="×", style="failed").encode(**middle)
     waiting = cells.transform_filter("datum.state == 'waiting'").mark_text(text="·", style="note").encode(**middle)
     outline = cells.mark_rect(style="picked", fillOpacity=0).encode(
-        strokeOpacity=alt.condition(f"isValid(picked) && ({picked_test(link)})", alt.value(1), alt.value(0)), **box
+        strokeOpacity=alt.StrokeOpacityValue(
+            condition={"test": f"isValid(picked) && ({picked_test(link)})", "value": 1}, value=0
+        ),
+        **box,
     )
     layers = [background, filled, failed, waiting, *_boundary(x, y, boundary), outline]
     return finish(alt.layer(*layers).resolve_scale(color="independent", strokeDash="shared"))
@@ -82,10 +85,10 @@ def _boundary(x: Axis, y: Axis, boundary: pd.DataFrame) -> list[Any]:
         alt.Tooltip("censored:N"),
     ]
     seen = lines.transform_filter("datum.censored == ''")
-    halo = seen.mark_line(style="halo").encode(detail="source:N", **at)
+    halo = seen.mark_line(style="halo").encode(detail=alt.Detail("source:N"), **at)
     drawn = seen.mark_line().encode(stroke=source, strokeDash=dash, **at)
     measured = seen.transform_filter("datum.source == 'measured'")
-    span = {"x": at["x"], "y": alt.Y("y_low:Q", scale=scale(y)), "y2": "y_high:Q"}
+    span = {"x": at["x"], "y": alt.Y("y_low:Q", scale=scale(y)), "y2": alt.Y2("y_high")}
     bars_halo = measured.mark_rule(style="halo").encode(**span)
     bars = measured.mark_rule(style="measured").encode(**span)
     points = measured.mark_point(style="measured-point", size=42).encode(tooltip=tip, **at)

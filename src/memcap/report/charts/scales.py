@@ -59,7 +59,7 @@ def picked_test(link: Mapping[str, str]) -> str:
 
 def fade(link: Mapping[str, str], full: float = 1.0, faded: float = 0.15) -> Any:
     """Opacity that lets the selection stand out."""
-    return alt.condition(picked_test(link), alt.value(full), alt.value(faded))
+    return alt.OpacityValue(condition={"test": picked_test(link), "value": full}, value=faded)
 
 
 def field_of(column: str) -> str:

@@ -46,9 +46,7 @@ def agreement_points(cells: Cells, *, outcome: str, predicted: str) -> pd.DataFr
     Returns:
         The varied settings, ``predicted, value, value_low, value_high, n, error`` (measured minus predicted).
     """
-    by = [s for s in cells.settings if s != "seed" and s in cells.axes] or [s for s in cells.settings if s != "seed"][
-        :1
-    ]
+    by = list(cells.axes) or list(cells.settings[:1])
     done = cells.done
     table = spread(done, by, outcome)
     means = done.groupby(by, dropna=False)[predicted].mean().rename("predicted").reset_index()
