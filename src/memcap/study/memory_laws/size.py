@@ -82,6 +82,10 @@ def measure(cell: Cell, seed: int = 0) -> dict[str, Any]:
     }
 
 
+def _items(cell: Cell) -> int:
+    return int(cell["items"] if "items" in cell else cell["sequences"] * cell["length"])
+
+
 def measure_all(
     cells: list[Cell], *, seed: int, workers: int, progress: Progress | None, what: str
 ) -> list[dict[str, Any]]:
@@ -93,9 +97,7 @@ def measure_all(
             if progress is not None:
                 progress(len(found), len(cells), what)
     else:
-        largest_first = sorted(
-            range(len(cells)), key=lambda i: -int(cells[i].get("items", cells[i].get("sequences", 0)))
-        )
+        largest_first = sorted(range(len(cells)), key=lambda i: -_items(cells[i]))
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             waiting = {pool.submit(measure, cells[i], seed): i for i in largest_first}
             for done in as_completed(waiting):
