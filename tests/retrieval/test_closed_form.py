@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given as randomly
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from memcap.errors import ConfigurationError, RunError
 from memcap.retrieval.closed_form import closed_form
@@ -215,3 +218,39 @@ def test_overflow_is_a_failed_run_not_a_recall_of_zero():
     for engine in (small_step, closed_form):
         with pytest.raises(RunError, match=r"failed: a (weight|number) is not finite"):
             engine(task, huge, samples, StepSizes())
+
+
+@settings(max_examples=40)
+@randomly(
+    vocabulary=st.integers(2, 40),
+    length=st.integers(1, 9),
+    samples=st.integers(1, 60),
+    dimension=st.integers(1, 45),
+    width=st.sampled_from([None, 1, 8, 33]),
+    activation=st.sampled_from(["relu", "gelu", "tanh", "he2", "h1+h3"]),
+    in_value=st.booleans(),
+    block=st.integers(1, 70),
+    seed=st.integers(0, 2**40),
+)
+def test_closed_form_equals_autograd_at_any_size(
+    vocabulary, length, samples, dimension, width, activation, in_value, block, seed
+):
+    task = make(
+        vocabulary=vocabulary,
+        length=length,
+        samples=samples,
+        dimension=dimension,
+        width=width,
+        activation=activation,
+        trigger_in_value=in_value,
+        seed=seed,
+    )
+    embeddings = draw_embeddings(task)
+    sizes = {"first": 3.0, "attention": 20.0, "second": 2.0}
+    weights = run_reference(task, embeddings, draw(task, embeddings.permutation), **sizes)
+    origin = source(task, embeddings.permutation, "training", task.samples, task.seed)
+    learned = closed_form(task, embeddings, origin, StepSizes(**sizes), block=block)
+    assert relative(learned.readout, weights.value) < 1e-12
+    key_query = sizes["attention"] * np.outer(learned.direction, embeddings.end)
+    largest = float(weights.key_query.abs().max())
+    assert np.abs(key_query - weights.key_query.numpy()).max() <= 1e-12 * largest + 1e-15

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from memcap.retrieval.step_sizes import StepSizes
 from memcap.retrieval.streams import draw, source
 from memcap.retrieval.task import RetrievalTask, require_task
 from memcap.retrieval.training import Training
+from memcap.retrieval.trigger_draws import attention_over_triggers
 
 
 def make(**fields):
@@ -163,19 +165,26 @@ def test_one_record_on_one_and_eight_threads(fields):
     assert torch.equal(torch.get_rng_state(), state[1])
 
 
-def test_one_record_in_another_process():
+def test_one_record_in_another_process_with_other_thread_settings():
     code = (
         "import json; from memcap.retrieval.simulate import simulate;"
         "from memcap.retrieval.task import RetrievalTask;"
         "from memcap.retrieval.training import Training;"
-        "t = RetrievalTask(vocabulary=33, length=7, samples=400, dimension=24, seed=5);"
+        "t = RetrievalTask(vocabulary=33, length=7, samples=400, dimension=40, seed=5, embeddings='orthogonal');"
         "print(json.dumps([simulate(t, test_samples=100).record(),"
+        "simulate(t.replace(data='population', attention='soft'), test_samples=100).record(),"
         "simulate(t, test_samples=100, training=Training(optimiser='sgd', steps=5, batch=64)).record()]))"
     )
-    there = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-    training = Training(optimiser="sgd", steps=5, batch=64)
-    here = [simulate(make(), test_samples=100), simulate(make(), test_samples=100, training=training)]
-    assert there == json.loads(json.dumps([run.record() for run in here]))
+    environment = {**os.environ, "OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}
+    command = [sys.executable, "-c", code]
+    there = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    task = make(dimension=40, embeddings="orthogonal")
+    here = [
+        simulate(task, test_samples=100),
+        simulate(task.replace(data="population", attention="soft"), test_samples=100),
+        simulate(task, test_samples=100, training=Training(optimiser="sgd", steps=5, batch=64)),
+    ]
+    assert json.loads(there) == json.loads(json.dumps([run.record() for run in here]))
 
 
 def test_test_items_do_not_depend_on_how_many_are_asked():
@@ -300,3 +309,13 @@ def test_orthogonal_first_step_equals_the_closed_form_known_exactly():
     error = np.std(recalls) / math.sqrt(len(recalls))
     assert np.mean(recalls) == pytest.approx(0.476, abs=4 * error)
     assert error < 0.012
+
+
+def test_attention_over_triggers():
+    task = make(length=20, samples=200, dimension=10)
+    success = attention_over_triggers(task, triggers=12, test_samples=400)
+    assert success[0] == simulate(task, test_samples=400).attention_success
+    assert len(set(success.tolist())) > 3
+    assert (attention_over_triggers(task.replace(length=1), triggers=2) == 1).all()
+    with pytest.raises(ConfigurationError, match="needs learned attention, empirical data, no MLP and no trigger in"):
+        attention_over_triggers(task.replace(attention="oracle"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 @click.option("--heads", type=int, help="Attention heads.  [default: 1]")
 @click.option("--learned-embeddings", is_flag=True, default=None, help="Train the embeddings, too.")
 @click.option("--curve", metavar="FIELD=LOW..HIGH[:POINTS]", help="Sweep one field; table and picture beside theory.")
+@click.option("--out", "destination", metavar="FILE", help="Curve: also draw it as .svg, .png, .pdf or .html.")
 @output_options
-def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, **options: Any) -> None:
+def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, destination: str | None, **options: Any) -> None:
     """Train by a few gradient steps and measure the recall of fresh sequences and of clean queries.
 
     Examples:
@@ -48,9 +50,13 @@ def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, **options
 
         memcap simulate -V 128 -L 32 -d 48 --curve samples=200..50000:7 --seeds 4
     """
+    from memcap.cli.curve_drawing import check_destination
     from memcap.cli.retrieval_curve import curve_points
     from memcap.retrieval.task import integer
 
+    if destination is not None and not curve:
+        raise ConfigurationError("--out belongs to --curve")
+    path = None if destination is None else check_destination(destination)
     integer("seeds", seeds, 1, 10**6)
     field, values = curve_points(curve) if curve else ("", [])
     task = task_from(options, fill={field: values[0]} if curve else None)
@@ -67,7 +73,7 @@ def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, **options
                 if progress:
                     progress(done, len(tasks) * seeds, "runs")
     if curve:
-        _print_curve(field, results, as_json)
+        _print_curve(field, results, as_json, path)
     else:
         _print_runs(results[0], as_json)
 
@@ -152,7 +158,8 @@ def _print_runs(runs: list[Run], as_json: bool) -> None:
         out.print(f"{name:28} {value}", markup=False)
 
 
-def _print_curve(field: str, results: list[list[Run]], as_json: bool) -> None:
+def _print_curve(field: str, results: list[list[Run]], as_json: bool, path: Path | None) -> None:
+    from memcap.cli.curve_drawing import draw_curve
     from memcap.cli.retrieval_curve import picture
 
     rows: list[dict[str, Any]] = []
@@ -161,8 +168,15 @@ def _print_curve(field: str, results: list[list[Run]], as_json: bool) -> None:
         predicted, note = _predicted(runs[0])
         notes += [note] if note and note not in notes else []
         rows.append({field: getattr(runs[0].task, field), "predicted": predicted, **_summary(runs)})
+    if path is not None:
+        points = [(row["recall"], *row["recall_interval"]) for row in rows]
+        drawn = [
+            {field: row[field], "predicted": row["predicted"], "simulated": middle, "low": low, "high": high}
+            for row, (middle, low, high) in zip(rows, points, strict=True)
+        ]
+        draw_curve(drawn, field, f"Recall against {field}", path)
     if as_json:
-        print_json({"field": field, "curve": rows, "notes": notes})
+        print_json({"field": field, "curve": rows, "notes": notes, "drawn": None if path is None else str(path)})
         return
     out.print(f"{field:>12} {'predicted':>10} {'simulated':>10}  95 % interval      attention", markup=False)
     for row in rows:
@@ -170,9 +184,9 @@ def _print_curve(field: str, results: list[list[Run]], as_json: bool) -> None:
         low, high = row["recall_interval"]
         line = f"{row[field] or 0:12,} {theory:>10} {row['recall']:10.4f}  [{low:.4f}, {high:.4f}]"
         out.print(f"{line}   {row['attention_success']:.4f}", markup=False)
-    points = [(row["recall"], *row["recall_interval"]) for row in rows]
+    simulated = [(row["recall"], *row["recall_interval"]) for row in rows]
     places = [row[field] or 1 for row in rows]
-    out.print(picture(field, places, [row["predicted"] for row in rows], points), markup=False)
+    out.print(picture(field, places, [row["predicted"] for row in rows], simulated), markup=False)
     for note in notes:
         out.print(note, markup=False)
 

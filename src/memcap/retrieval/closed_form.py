@@ -4,7 +4,7 @@ Equal to ``reference`` to rounding, for attention only and for attention-MLP, wi
 holds B × L scalars, B × d hidden states and B × V logits.  Runs on any torch device; blocks are a fixed number of
 samples, reduced in order, so that the result does not depend on the number of threads.
 
-Source: derived here, docs/theory; spec of the three steps in arXiv 2603.15923, section 2.
+Source: derived here: docs/theory/retrieval-engines.md; the steps are those of arXiv 2603.15923.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from memcap.retrieval.streams import Source
 from memcap.retrieval.task import RetrievalTask
 from memcap.retrieval.token_kernels import materialise
 
-BLOCK = 1024
-"""Samples a block; part of the definition of a run, since rounding depends on it."""
+LARGEST_BLOCK, LARGEST_LOGITS = 1024, 2**22
+"""Samples a block, and entries of its logits; part of the definition of a run, since rounding depends on them."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def closed_form(
     *,
     steps: int = 3,
     threads: int = 1,
-    block: int = BLOCK,
+    block: int | None = None,
     device: str = "cpu",
     dtype: str = "float64",
 ) -> Learned:
@@ -97,7 +97,8 @@ def closed_form(
         sizes: step sizes; the limit η → 0 when ``sizes.limit``, with the residual e_y - 1/V in every step.
         steps: 1 reads W_V1 under uniform attention, 2 reads it under the learned attention, 3 reads W_V2.
         threads: blocks worked on at once; the result does not depend on it.
-        block: samples a block; the result depends on it only through rounding.
+        block: samples a block, 1024 or fewer for large vocabularies when None; the result depends on it only through
+            rounding.
         device, dtype: of the torch tensors; float32 costs about 3e-7 relative.
 
     Raises:
@@ -106,13 +107,14 @@ def closed_form(
     step = make_step(task, embeddings, device, dtype)
     count, length, eta = samples.count, samples.length, sizes.first or 1.0
     vocabulary = len(step.tokens)
+    size = max(1, min(LARGEST_BLOCK, LARGEST_LOGITS // vocabulary)) if block is None else block
 
     def batch(start: int, stop: int) -> tuple[Tensor, Tensor]:
         tokens, labels = materialise(samples, start, stop)
         return torch.as_tensor(tokens, device=device), torch.as_tensor(labels, device=device)
 
     def over_blocks(work: Callable[[Tensor, Tensor], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        ranges = [(start, min(start + block, count)) for start in range(0, count, block)]
+        ranges = [(start, min(start + size, count)) for start in range(0, count, size)]
         with torch.no_grad():
             return ordered_sum(ranges, lambda r: work(*batch(*r)), threads)
 

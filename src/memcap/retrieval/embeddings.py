@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from memcap.random import stream
+from memcap.retrieval.ordered import product, qr
 from memcap.retrieval.streams import draw
 from memcap.retrieval.task import RetrievalTask
 
@@ -71,7 +72,7 @@ def draw_trigger(
     trigger = stream(seed, "retrieval:trigger", index).standard_normal(task.dimension) / math.sqrt(task.dimension)
     if task.embeddings == "orthogonal":
         for _ in range(2):  # twice is enough for orthogonality to rounding
-            trigger = trigger - tokens.T @ (tokens @ trigger)
+            trigger = trigger - product(tokens.T, product(tokens, trigger))
     return trigger if task.embeddings == "gaussian" else trigger / np.linalg.norm(trigger)
 
 
@@ -98,7 +99,7 @@ def data_hash(task: RetrievalTask, embeddings: Embeddings, seed: int, rows: int 
 
 def _rows(generator: np.random.Generator, shape: tuple[int, int], kind: str) -> np.ndarray:
     if kind == "orthogonal":
-        q, r = np.linalg.qr(generator.standard_normal((shape[1], shape[0])))
+        q, r = qr(generator.standard_normal((shape[1], shape[0])))
         return np.ascontiguousarray((q * np.sign(np.diag(r))).T)
     rows = generator.standard_normal(shape) / math.sqrt(shape[1])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) if kind == "sphere" else rows

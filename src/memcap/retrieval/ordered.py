@@ -64,3 +64,10 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     with one_torch_thread():
         result = torch.as_tensor(np.ascontiguousarray(left)) @ torch.as_tensor(np.ascontiguousarray(right))
     return np.asarray(result.numpy())
+
+
+def qr(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Reduced QR decomposition whose rounding does not depend on the number of threads."""
+    with one_torch_thread():
+        q, r = torch.linalg.qr(torch.as_tensor(matrix))
+    return np.asarray(q.numpy()), np.asarray(r.numpy())

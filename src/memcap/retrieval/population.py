@@ -1,7 +1,7 @@
 """Infinite data: the three infinitesimal steps on the gradient of the expected loss, attention only, O(V d) memory.
 
 Every expectation over sequences is in closed form; soft attention needs one quadrature (``soft_attention``).
-Not here: finite samples (``small_step``).  Source: derived here, docs/theory.
+Not here: finite samples (``small_step``).  Source: derived here: docs/theory/retrieval-engines.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def population(task: RetrievalTask, embeddings: Embeddings, sizes: StepSizes, *,
     tokens, trigger = embeddings.tokens, embeddings.trigger * task.trigger_in_value
     length, chance = task.length, task.token_probabilities()
     answers = (1 - task.label_noise) * (embeddings.labels - embeddings.labels.mean(axis=0))[embeddings.permutation]
-    mean = chance @ tokens
+    mean = product(chance, tokens)
 
     def readout(values: np.ndarray) -> np.ndarray:
         """Σ_s p_s answer_s ⊗ E[value | s]."""
@@ -48,12 +48,14 @@ def population(task: RetrievalTask, embeddings: Embeddings, sizes: StepSizes, *,
     alpha, beta = np.zeros(task.vocabulary), 0.0
     if steps > 1 and task.attention not in ("uniform", "oracle"):
         vectors = product(answers, first)
-        own = (vectors * tokens).sum(axis=1) + vectors @ trigger  # r at the informative position
-        other = vectors @ mean  # mean r elsewhere
+        own = (vectors * tokens).sum(axis=1) + product(vectors, trigger)  # r at the informative position
+        other = product(vectors, mean)  # mean r elsewhere
         share = 1 - 1 / length
-        elsewhere = share * product(tokens, chance @ vectors) - chance @ (own + (length - 2) * other) / length
+        elsewhere = (
+            share * product(tokens, product(chance, vectors)) - (chance * (own + (length - 2) * other)).sum() / length
+        )
         alpha = chance * (share * (own - other) + (length - 1) * elsewhere) / length
-        beta = float(chance @ (own - other)) * share / length
+        beta = float((chance * (own - other)).sum()) * share / length
     direction = product(tokens.T, alpha) + beta * embeddings.trigger
     token_scores, trigger_score = product(tokens, direction), float(embeddings.trigger @ direction)
     scale = score_scale(task, sizes, float(embeddings.end @ embeddings.end))
@@ -116,8 +118,8 @@ def soft_attention(
         products = np.exp(np.minimum(scores[:, None] + log_u, CERTAIN))  # u w, (V, nodes)
         own_products = np.exp(np.minimum(marked[:, None] + log_u, CERTAIN))
         decay, own_decay = np.exp(-products), np.exp(-own_products)
-        phi = chance @ decay
-        own_mass += (own_products * own_decay) @ phi ** (length - 1) * step
+        phi = product(chance, decay)
+        own_mass += product(own_products * own_decay, phi ** (length - 1)) * step
         rate = chance[:, None] * products * decay
         elsewhere = (length - 1) * phi ** (length - 2) * step
         wrong += product(own_decay * elsewhere, product(rate.T, tokens))

@@ -65,7 +65,7 @@ def simulate(
         ConfigurationError: for an option that does not exist or does not fit the task.
         RunError: if a number is not finite; a failed run has no recall.
 
-    Source: arXiv 2603.15923, section 2; closed forms derived here, docs/theory.
+    Source: arXiv 2603.15923, section 2; closed forms derived here: docs/theory/retrieval-engines.md.
 
     >>> task = RetrievalTask(vocabulary=32, length=4, samples=4_000, dimension=48)
     >>> run = simulate(task, seed=1)

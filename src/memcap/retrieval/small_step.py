@@ -4,7 +4,7 @@ Never an N × L × d tensor: three passes over regenerated tokens, with a label 
 embeddings by label (``vectors``), chosen by cost.  Equal to ``closed_form`` in its limit.  Blocks of samples are fixed
 by N alone and added in order, so the result is the same bits for any number of threads.
 
-Source: derived here, docs/theory; spec of the three steps in arXiv 2603.15923, section 2.
+Source: derived here: docs/theory/retrieval-engines.md; the steps are those of arXiv 2603.15923.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from memcap.random import stream
 from memcap.retrieval.activation import activation
 from memcap.retrieval.embeddings import Embeddings
 from memcap.retrieval.learned import Learned
-from memcap.retrieval.ordered import one_torch_thread
+from memcap.retrieval.ordered import one_torch_thread, product
 from memcap.retrieval.streams import Source
 from memcap.retrieval.task import RetrievalTask, check_fields, integer, one_of, real
 from memcap.retrieval.token_kernels import materialise, materialise_rows
@@ -243,7 +243,7 @@ def finished(
             Learned(
                 readout=get(value),
                 direction=direction,
-                token_scores=learned.tokens @ direction,
+                token_scores=product(learned.tokens, direction),
                 trigger_score=float(learned.trigger @ direction),
                 scale=1.0,
                 alpha=np.zeros(task.vocabulary),
