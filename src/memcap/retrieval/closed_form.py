@@ -126,12 +126,17 @@ def closed_form(
     first_gradient = total / count
     value_first = eta * first_gradient
 
+    width = value_first.shape[1]
+    joined = width * vocabulary <= width * task.dimension + task.dimension * vocabulary
+    to_logits = value_first.T @ step.labels.T if joined else None  # one product instead of two where it is cheaper
+
     def residual(labels: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """Z_out (e_y - p), and the largest |logit|, under W_V1; p = 1/V in the limit."""
         if sizes.limit:
             return step.centred[labels], torch.zeros(1)
-        logits = features @ value_first.T @ step.labels.T
-        return step.labels[labels] - logits.softmax(dim=1) @ step.labels, logits.abs().max()
+        logits = features @ value_first.T @ step.labels.T if to_logits is None else features @ to_logits
+        largest = torch.maximum(logits.amax(), -logits.amin())
+        return step.labels[labels] - logits.softmax(dim=1) @ step.labels, largest
 
     largest = [0.0]
 
