@@ -1,14 +1,11 @@
-"""The examples in the docstrings of the retrieval room print what they say."""
+"""The examples in the docstrings of task, streams, engines and runs print what they say."""
 
 import doctest
 import importlib
-import pkgutil
 
 import pytest
 
-import memcap.retrieval
-
-MODULES = sorted(module.name for module in pkgutil.iter_modules(memcap.retrieval.__path__))
+MODULES = ["activation", "philox", "run", "simulate", "step_sizes", "task", "training"]
 
 
 def examples(name):
@@ -21,8 +18,5 @@ def test_examples(name):
     runner = doctest.DocTestRunner(verbose=False)
     for test in examples(name):
         runner.run(test)
+    assert runner.tries > 0
     assert runner.failures == 0
-
-
-def test_there_are_examples_to_run():
-    assert sum(len(examples(name)) for name in MODULES) >= 8
