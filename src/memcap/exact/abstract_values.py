@@ -86,7 +86,7 @@ class Value:
     @classmethod
     def unknown(cls, variables: Variables, low: int, high: int) -> Value:
         """Anything in [low, high], as a variable of its own."""
-        return cls.constant(low) if low == high else cls.linear(variables, variables.fresh(low, high))
+        return cls.constant(low) if low == high else cls.linear(variables, variables.fresh(0, high - low), 1, low)
 
     @classmethod
     def tabulated(cls, over: tuple[int, ...], table: Ints) -> Value:
@@ -94,7 +94,7 @@ class Value:
         return cls.constant(low) if low == high else cls(over, 0, 0, table, low, high)
 
     def shifted(self, by: int) -> Value:
-        table = None if self.table is None else _add(self.table, integers([by]))
+        table = None if self.table is None else add(self.table, integers([by]))
         return replace(self, offset=self.offset + by, table=table, low=self.low + by, high=self.high + by)
 
     def at(self, variables: Variables, points: Points, count: int) -> Ints:
@@ -103,7 +103,7 @@ class Value:
             return np.repeat(integers([self.offset]), count)
         if self.table is None:
             x = points[self.variables[0]]
-            reach = abs(self.slope) * int(max(abs(int(x.max())), abs(int(x.min())))) + abs(self.offset)
+            reach = abs(self.slope) * max(abs(int(x.max())), abs(int(x.min())), 1) + abs(self.offset)
             x = x if reach <= INT64_MAX else x.astype(object)
             result: Ints = x * self.slope + self.offset
             return result
@@ -139,10 +139,10 @@ class Rows:
         rise = self._sum(self.weight > 0, self.weight, up)
         fall = self._sum(self.weight < 0, -self.weight, up)
         if signed:
-            rise = _add(rise, self._sum(self.weight < 0, -self.weight, down))
-            fall = _add(fall, self._sum(self.weight > 0, self.weight, down))
+            rise = add(rise, self._sum(self.weight < 0, -self.weight, down))
+            fall = add(fall, self._sum(self.weight > 0, self.weight, down))
         bias = self.bias[:, None]
-        return _add(rise, np.maximum(bias, 0)), _add(fall, np.maximum(-bias, 0))
+        return add(rise, np.maximum(bias, 0)), add(fall, np.maximum(-bias, 0))
 
     def _sum(self, keep: Ints, weight: Ints, x: Ints) -> Ints:
         kept = np.flatnonzero(np.asarray(keep, dtype=bool))
@@ -165,7 +165,8 @@ class Rows:
         return total
 
 
-def _add(a: Ints, b: Ints) -> Ints:
+def add(a: Ints, b: Ints) -> Ints:
+    """``a + b`` in int64 where no sum can overflow, else in Python integers."""
     if a.dtype != object and b.dtype != object:
         top = float(np.abs(a.astype(np.float64)).max(initial=0)) + float(np.abs(b.astype(np.float64)).max(initial=0))
         if top < 2.0**62:

@@ -96,6 +96,15 @@ def trace(
         (stage name, state (channels, rows[, length])) pairs: ``embed``, every stage, ``output`` (1, rows[, length]).
     """
     array = as_rows(network, rows)
+    try:
+        return _traced(network, array, engine)
+    except Overflow as overflow:
+        if engine == "int64":
+            raise PrecisionError(f"layer {overflow}: a partial sum could leave int64; use engine='object'") from None
+        return _traced(network, array, "object")
+
+
+def _traced(network: Network, array: Rows, engine: str) -> list[tuple[str, State]]:
     run = _Evaluation(network, engine, table=False, audit=None)
     shape = array.shape
     states: list[tuple[str, State]] = []

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memcap.exact.abstract_values import GRID, Ints, Points, Rows, Value, Variables, crossings, stack
-from memcap.exact.affine import Affine
+from memcap.exact.abstract_values import GRID, Ints, Points, Rows, Value, Variables, add, crossings, stack
+from memcap.exact.affine import Affine, integers
 from memcap.exact.network import Attention, Block, Network
 
 Interval = tuple[int, int]
@@ -33,19 +33,30 @@ def static_bounds(network: Network, *, after_attention: list[Interval] | None = 
 
     Source: derived here; sound because each step bounds all integer values of the variables it keeps.
     """
+    return _prove(network, after_attention).bounds
+
+
+def static_states(network: Network) -> list[list[Interval]]:
+    """Range of every channel before every stage and before the read-out, for every input in range."""
+    return _prove(network, None).states
+
+
+def _prove(network: Network, after_attention: list[Interval] | None) -> _Proof:
     proof = _Proof()
     inputs = [Value.unknown(proof.variables, low, high) for low, high in network.input_range]
     state = proof.affine("embed", network.embed, inputs)
     for number, stage in enumerate(network.stages):
         name = f"{number:04d}.{stage.name}"
+        proof.states.append([(v.low, v.high) for v in state])
         if isinstance(stage, Block):
             state = proof.block(name, stage, state)
         else:
             state = proof.attention(name, stage, state)
             if after_attention is not None:
                 state = [Value.unknown(proof.variables, low, high) for low, high in after_attention]
+    proof.states.append([(v.low, v.high) for v in state])
     proof.affine("read", network.read, state)
-    return proof.bounds
+    return proof
 
 
 @dataclass
@@ -61,6 +72,7 @@ class _Proof:
     def __init__(self) -> None:
         self.variables = Variables()
         self.bounds: dict[str, int] = {}
+        self.states: list[list[Interval]] = []
 
     def note(self, name: str, *bounds: int) -> None:
         self.bounds[name] = max(self.bounds.get(name, 0), *bounds)
@@ -132,7 +144,7 @@ class _Proof:
         pieces = [p for p in pieces if p.low or p.high or p.own]  # the others add nothing but summands that cancel
         if len(pieces) == 1 and pieces[0].table is not None and (pieces[0].own or not own.variables):
             constant = bias + (0 if pieces[0].own else own.offset)
-            return Value.tabulated(pieces[0].over, pieces[0].table + constant)
+            return Value.tabulated(pieces[0].over, add(pieces[0].table, integers([constant])))
         if len(pieces) == 1 and pieces[0].line is not None and (pieces[0].own or not own.variables):
             slope, offset = pieces[0].line
             constant = bias + (0 if pieces[0].own else own.offset)
@@ -353,8 +365,6 @@ class _Block:
 
 
 def _sorted(values: list[int]) -> Ints:
-    from memcap.exact.affine import integers
-
     return integers(sorted(set(values)))
 
 

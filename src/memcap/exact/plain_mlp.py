@@ -1,0 +1,282 @@
+"""A residual network as a plain multilayer perceptron: no skip connection, the same integers.
+
+Every channel that is still needed is carried through each layer by one more ReLU unit, which is the identity because
+the carried number is not negative (a channel that can be negative is shifted by its lowest value first).  Networks of
+single keys only: an attention is not a perceptron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memcap.errors import ConfigurationError, FormatError
+from memcap.exact.affine import Affine
+from memcap.exact.evaluate import NOT_A_LABEL, trace
+from memcap.exact.inputs import Rows, as_rows, is_sequence, split
+from memcap.exact.network import Block, Network
+from memcap.exact.static_range import static_states
+
+Form = dict[int, int]
+"""A linear form: unit of the previous layer -> weight; `_ONE` -> constant."""
+_ONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class PlainMLP:
+    """``labels = layers[-1](relu(... relu(layers[0](inputs)))) / unit``.
+
+    Attributes:
+        layers: affine maps with integer entries, ReLU between them.
+        unit: the output is ``unit * label``.
+        source: a network with the same inputs, for checking and splitting keys.
+        proved: True when the shifts of carried channels hold for every input in range; False when for the given rows.
+    """
+
+    layers: tuple[Affine, ...]
+    unit: int
+    source: Network
+    proved: bool
+
+    @property
+    def nonzero(self) -> int:
+        """Non-zero weights and biases."""
+        return sum(layer.nonzero for layer in self.layers)
+
+    @property
+    def dense(self) -> int:
+        """Entries of the materialised matrices and biases."""
+        return sum(layer.dense for layer in self.layers)
+
+    @property
+    def width(self) -> int:
+        """Most units of any hidden layer."""
+        return max((layer.outputs for layer in self.layers[:-1]), default=0)
+
+    @property
+    def depth(self) -> int:
+        """Number of hidden layers."""
+        return len(self.layers) - 1
+
+    def evaluate(self, rows: Rows | Sequence[int]) -> NDArray[np.int64]:
+        """Labels of keys (rows,) in Python integers; `NOT_A_LABEL` where the output is not ``unit * label``."""
+        array = as_rows(self.source, rows)
+        labels = np.full(len(array), NOT_A_LABEL, dtype=np.int64)
+        for start in range(0, len(array), 2048):
+            x = np.stack([c.astype(object) for c in split(self.source, array[start : start + 2048])])
+            for depth, layer in enumerate(self.layers):
+                x = _apply(layer, np.maximum(x, 0) if depth else x)
+            for row, out in enumerate(x[0]):
+                if out % self.unit == 0 and 0 <= out // self.unit < 2**62:
+                    labels[start + row] = out // self.unit
+        return labels
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON: every layer as [row, column, hex] triples and hex biases."""
+        layers = [
+            {
+                "shape": [m.outputs, m.inputs],
+                "weight": [[int(r), int(c), hex(int(w))] for r, c, w in zip(m.row, m.column, m.weight, strict=True)],
+                "bias": [hex(int(b)) for b in m.bias],
+            }
+            for m in self.layers
+        ]
+        return {"format": "memcap plain mlp", "format_version": 1, "unit": hex(self.unit), "layers": layers}
+
+
+def layers_from_json(record: dict[str, Any]) -> tuple[tuple[Affine, ...], int]:
+    """Layers and unit written by `PlainMLP.to_json`.
+
+    Raises:
+        FormatError: for anything else.
+    """
+    if record.get("format") != "memcap plain mlp" or record.get("format_version") != 1:
+        raise FormatError(
+            f"expected a memcap plain mlp of version 1, got {record.get('format')!r} {record.get('format_version')!r}"
+        )
+    try:
+        layers = tuple(
+            Affine.from_entries(
+                int(item["shape"][0]),
+                int(item["shape"][1]),
+                [(r, c, int(w, 16)) for r, c, w in item["weight"]],
+                [int(b, 16) for b in item["bias"]],
+            )
+            for item in record["layers"]
+        )
+        return layers, int(record["unit"], 16)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"not a complete memcap plain mlp ({error})") from None
+
+
+def to_plain_mlp(network: Network, rows: Rows | Sequence[int] | None = None, *, neurons: int | None = None) -> PlainMLP:
+    """``network`` without skip connections.
+
+    Args:
+        network: reads single keys (no attention).
+        rows: keys the perceptron must be exact for.  Without them it is exact for every key in range, by the static
+            ranges of the channels, which may need a few more biases.
+        neurons: split wide blocks so that at most this many neurons (and those that must see the same state) share a
+            layer: 2 gives width 4 for the step selector with two classes, 5 with more.
+
+    Raises:
+        ConfigurationError: for a network with attention.
+
+    Source: derived here; relu(s) = s for s >= 0.
+    """
+    if is_sequence(network):
+        raise ConfigurationError("a network with attention has no plain MLP; convert the network of its keys")
+    if neurons is not None:
+        network = narrowed(network, neurons)
+    lows = _lows(network, rows)
+    live = _live(network)
+    state = _forms(network.embed)  # channel -> linear form over the units of the previous layer
+    size, layers = len(network.inputs), []
+    for number, stage in enumerate(network.stages):
+        assert isinstance(stage, Block)
+        kept = [c for c in sorted(live[number + 1]) if set(state[c]) - {_ONE}]
+        wanted = _feeding(stage, live[number + 1])
+        carried = [_plus(state[c], -min(lows[number][c], 0)) for c in kept]
+        neurons_now = [_combine(form, state) for form in _some(_forms(stage.layers[0]), wanted[0])]
+        layers.append(_layer(carried + neurons_now, size))
+        size = len(carried) + len(neurons_now)
+        for depth in range(1, len(stage.layers) - 1):
+            units = {i: {len(kept) + k: 1} for k, i in enumerate(wanted[depth - 1])}
+            inner = [_combine(form, units) for form in _some(_forms(stage.layers[depth]), wanted[depth])]
+            layers.append(_layer([{k: 1} for k in range(len(kept))] + inner, size))
+            size = len(kept) + len(inner)
+        units = {i: {len(kept) + k: 1} for k, i in enumerate(wanted[-1])}
+        update = _forms(stage.layers[-1])
+        place = {c: k for k, c in enumerate(kept)}
+        for c in live[number + 1]:
+            base = _plus({place[c]: 1}, min(lows[number][c], 0)) if c in place else state[c]
+            state[c] = _sum(base, _combine(update[c], units))
+        for c in set(range(len(state))) - live[number + 1]:
+            state[c] = {}
+    layers.append(_layer([_combine(form, state) for form in _forms(network.read)], size))
+    return PlainMLP(tuple(layers), network.unit, network, rows is None)
+
+
+def narrowed(network: Network, neurons: int) -> Network:
+    """The same function with wide blocks split into blocks of at most ``neurons`` neurons where the order is free.
+
+    Neurons that write a channel some neuron of the block reads must see the same state and stay together.
+    """
+    stages: list[Any] = []
+    for stage in network.stages:
+        if not isinstance(stage, Block) or len(stage.layers) != 2 or stage.layers[0].outputs <= neurons:
+            stages.append(stage)
+            continue
+        first, last = stage.layers
+        reads: list[set[int]] = [set() for _ in range(first.outputs)]
+        writes: list[set[int]] = [set() for _ in range(first.outputs)]
+        for r, c in zip(first.row.tolist(), first.column.tolist(), strict=True):
+            reads[r].add(c)
+        for r, c in zip(last.row.tolist(), last.column.tolist(), strict=True):
+            writes[c].add(r)
+        both = set().union(*reads) & set().union(*writes)
+        free = [n for n in range(first.outputs) if not writes[n] & both]
+        bound = [n for n in range(first.outputs) if writes[n] & both]
+        groups = [free[i : i + neurons] for i in range(0, len(free), neurons)] + ([bound] if bound else [])
+        for k, group in enumerate(groups):
+            bias = last.bias if k == len(groups) - 1 else np.zeros(last.outputs, dtype=np.int64)
+            stages.append(Block(f"{stage.name}/{k}", (_rows(first, group), _columns(last, group, bias))))
+    return replace(network, stages=tuple(stages))
+
+
+def _rows(layer: Affine, rows: list[int]) -> Affine:
+    at = {r: k for k, r in enumerate(rows)}
+    keep = np.array([k for k, r in enumerate(layer.row.tolist()) if r in at], dtype=np.int64)
+    row = np.array([at[int(r)] for r in layer.row[keep]], dtype=np.int64)
+    return Affine.from_arrays(len(rows), layer.inputs, row, layer.column[keep], layer.weight[keep], layer.bias[rows])
+
+
+def _columns(layer: Affine, columns: list[int], bias: NDArray[Any]) -> Affine:
+    at = {c: k for k, c in enumerate(columns)}
+    keep = np.array([k for k, c in enumerate(layer.column.tolist()) if c in at], dtype=np.int64)
+    column = np.array([at[int(c)] for c in layer.column[keep]], dtype=np.int64)
+    return Affine.from_arrays(layer.outputs, len(columns), layer.row[keep], column, layer.weight[keep], bias)
+
+
+def _lows(network: Network, rows: Rows | Sequence[int] | None) -> list[list[int]]:
+    """Lowest value of every channel before every stage: of all rows, or of every input in range."""
+    if rows is None:
+        return [[low for low, _ in state] for state in static_states(network)]
+    array = as_rows(network, rows)
+    lows: list[list[int]] = []
+    for start in range(0, len(array), 1024):
+        states = trace(network, array[start : start + 1024], engine="auto")[:-1]
+        found = [[int(v) for v in state.min(axis=1)] for _, state in states]
+        lows = [[min(pair) for pair in zip(*p, strict=True)] for p in zip(lows or found, found, strict=True)]
+    return lows
+
+
+def _live(network: Network) -> list[set[int]]:
+    """Channels whose value before stage k (last: before the read-out) still matters."""
+    live = [{int(c) for c in network.read.column}]
+    for stage in reversed(network.stages):
+        assert isinstance(stage, Block)
+        wanted = _feeding(stage, live[0])
+        first = stage.layers[0]
+        read = {int(c) for r, c in zip(first.row, first.column, strict=True) if int(r) in set(wanted[0])}
+        live.insert(0, live[0] | read)
+    return live
+
+
+def _feeding(block: Block, outputs: set[int]) -> list[list[int]]:
+    """Neurons of every hidden layer that the given outputs depend on."""
+    wanted: list[list[int]] = []
+    needed = outputs
+    for layer in reversed(block.layers[1:]):
+        needed = {int(c) for r, c in zip(layer.row, layer.column, strict=True) if int(r) in needed}
+        wanted.insert(0, sorted(needed))
+    return wanted
+
+
+def _forms(layer: Affine) -> list[Form]:
+    forms: list[Form] = [{_ONE: int(b)} if b else {} for b in layer.bias]
+    for r, c, w in zip(layer.row.tolist(), layer.column.tolist(), layer.weight, strict=True):
+        forms[r][c] = int(w)
+    return forms
+
+
+def _some(forms: list[Form], wanted: list[int]) -> list[Form]:
+    return [forms[i] for i in wanted]
+
+
+def _plus(form: Form, constant: int) -> Form:
+    return _sum(form, {_ONE: constant})
+
+
+def _sum(a: Form, b: Form) -> Form:
+    total = {k: a.get(k, 0) + b.get(k, 0) for k in a.keys() | b.keys()}
+    return {k: v for k, v in total.items() if v}
+
+
+def _combine(form: Form, parts: list[Form] | dict[int, Form]) -> Form:
+    """``form`` over ``parts``, written over what the parts are written in."""
+    total: Form = {_ONE: form[_ONE]} if _ONE in form else {}
+    for i, w in form.items():
+        if i == _ONE:
+            continue
+        part = parts[i] if isinstance(parts, list) else parts.get(i, {})
+        for k, v in part.items():
+            total[k] = total.get(k, 0) + w * v
+    return {k: v for k, v in total.items() if v}
+
+
+def _layer(forms: list[Form], inputs: int) -> Affine:
+    entries = [(r, c, w) for r, form in enumerate(forms) for c, w in form.items() if c != _ONE]
+    return Affine.from_entries(len(forms), inputs, entries, [form.get(_ONE, 0) for form in forms])
+
+
+def _apply(layer: Affine, x: NDArray[Any]) -> NDArray[Any]:
+    y = np.zeros((layer.outputs, x.shape[1]), dtype=object)
+    y += np.array([int(b) for b in layer.bias], dtype=object)[:, None]
+    for r, c, w in zip(layer.row.tolist(), layer.column.tolist(), layer.weight, strict=True):
+        y[r] += x[c] if w == 1 else x[c] * int(w)
+    return y
