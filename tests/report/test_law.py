@@ -32,7 +32,7 @@ def test_points_lines_bounds_and_names_that_do_not_overlap():
     labels = figure.tables["labels"].sort_values("at")
     assert labels["series"].tolist() == ["memcap build", "one parameter an item", "look-up table"]
     span = np.log(1.01e5 / 400)
-    assert (np.diff(np.log(labels["at"])) >= 0.055 * span * (1 - 1e-6)).all()
+    assert (np.diff(np.log(labels["at"])) >= 0.06 * span * (1 - 1e-6)).all()
     svg = vl_convert.vegalite_to_svg(figure.vega_lite("light", width=720), vl_version=vega_lite_version())
     assert svg.count("memcap build") >= 1
     assert svg.count('aria-roledescription="point"') == 4

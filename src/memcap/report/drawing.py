@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from memcap.errors import ConfigurationError, nearest
-from memcap.report.theme import PALETTES, SIZES, config, ramp
+from memcap.report.theme import PALETTES, config, ramp
 
 FORMATS = ("svg", "pdf", "png", "json")
 COLUMN_WIDTH = {1: 241, 2: 505}
@@ -41,7 +41,6 @@ class Figure:
         series: number of ordered series, for the ordinal colours.
         height: of the plot on a page, in pixels.
         ratio: height over width of an exported image.
-        margin: room right of the plot for names, in units of the type size.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Figure:
     series: int = 2
     height: int = 320
     ratio: float = 0.75
-    margin: float = 0.0
 
     def vega_lite(self, theme: str = "paper", *, columns: int = 1, width: int | None = None) -> dict[str, Any]:
         """A complete Vega-Lite specification: data, configuration and size inside.
@@ -73,14 +71,11 @@ class Figure:
         settings["range"]["ordinal"] = ramp(theme, self.series)
         spec = copy.deepcopy(self.chart)
         spec["config"] = settings
-        if theme == "dark":
-            spec["background"] = PALETTES["dark"].paper
+        spec["background"] = PALETTES[theme].paper
         spec["params"] = [*theme_params(theme), *spec.get("params", [])]
         spec["datasets"] = {name: records(table) for name, table in self.tables.items()}
         width = width or COLUMN_WIDTH[columns]
-        tall = min(width, 1.4 * COLUMN_WIDTH[1])  # a wide figure is not as tall
-        if self.margin:
-            settings["padding"] = {"left": 2, "top": 6, "bottom": 2, "right": round(self.margin * SIZES[theme])}
+        tall = min(width, max(1.5 * COLUMN_WIDTH[1], 0.62 * width))  # a wide figure is not as tall
         spec["width"], spec["height"] = width, round(tall * self.ratio)
         spec["autosize"] = {"type": "fit", "contains": "padding"}
         return spec

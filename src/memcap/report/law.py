@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from memcap.errors import ConfigurationError, DataError, nearest
-from memcap.report.charts.scales import finish
+from memcap.report.charts.scales import finish, log_channel
 from memcap.report.drawing import Figure
 
 KINDS = ("measured", "fitted", "bound")
@@ -47,10 +47,10 @@ def law_chart(
     points = _checked(table)
     order = points.groupby("series", sort=False)["parameters"].max().sort_values(ascending=False).index.tolist()
     labels = _labels(points)
-    scale = alt.Scale(type="log", nice=False, domain=[float(points["N"].min()) / 1.15, float(points["N"].max()) * 1.15])
-    across = alt.X("N:Q", scale=scale, axis=alt.Axis(title=x_title, format="~s", grid=True, tickCount=6))
-    level = alt.Scale(type="log", nice=True)
-    axis = alt.Axis(title=y_title, format="~s", grid=True, tickCount=6)
+    scale, along = log_channel(float(points["N"].min()), float(points["N"].max()), x_title)
+    low, high = float(points["parameters"].min()), float(points["parameters"].max())
+    level, axis = log_channel(low / 1.3, high * 1.3, y_title)
+    across = alt.X("N:Q", scale=scale, axis=along)
     up = alt.Y("parameters:Q", scale=level, axis=axis)
     colour = alt.Color("series:N", scale=alt.Scale(domain=order, range="category"), legend=None)
     tip: list[Any] = [
@@ -69,7 +69,10 @@ def law_chart(
     dots = dots.encode(x=across, y=up, color=colour, tooltip=tip)
     names = alt.Chart(alt.NamedData("labels")).mark_text(align="left", dx=7, fontWeight=600, clip=False)
     names = names.encode(
-        x=alt.X("N:Q", scale=scale), y=alt.Y("at:Q", scale=level, axis=axis), text=alt.Text("series:N"), color=colour
+        x=alt.X("N:Q", scale=scale, axis=along),
+        y=alt.Y("at:Q", scale=level, axis=axis),
+        text=alt.Text("series:N"),
+        color=colour,
     )
     return Figure(
         name="law",
@@ -78,14 +81,8 @@ def law_chart(
         chart=finish(alt.layer(bound, fitted, bars, dots, names)),
         tables={"law": points, "labels": labels},
         height=420,
-        ratio=0.62,
-        margin=_margin(order),
+        ratio=0.8,
     )
-
-
-def _margin(names: list[str]) -> float:
-    """Room for the names right of the plot, in units of the type size."""
-    return max(len(str(name)) for name in names) * 0.6 + 1
 
 
 def _checked(table: pd.DataFrame) -> pd.DataFrame:
@@ -121,7 +118,7 @@ def _labels(points: pd.DataFrame) -> pd.DataFrame:
     ends = ends.sort_values("parameters").reset_index(drop=True)
     heights = np.log(ends["parameters"].to_numpy(float))
     span = float(np.log(points["parameters"].max()) - np.log(points["parameters"].min())) or 1.0
-    gap = 0.055 * span
+    gap = 0.06 * span
     for _ in range(200):
         moved = False
         for i in range(len(heights) - 1):

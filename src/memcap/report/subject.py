@@ -13,12 +13,16 @@ import pandas as pd
 
 from memcap.errors import ConfigurationError
 from memcap.report.cells import Cells, choose_axes, choose_outcome, determined
+from memcap.report.drawing import Figure
 from memcap.report.labels import label, number
 from memcap.report.tables.axis import plain
 from memcap.report.theory import join_predictions, with_predictions
 from memcap.study.fits import Critical, Exponent
 
 MOST_PANELS = 4
+
+Built = Figure | str
+"""A figure, or the reason why there is none."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,11 @@ class Panel:
     def words(self) -> str:
         """``L = 32, V = 256``; empty when nothing else varies."""
         return ", ".join(f"{label(k).short} = {number(v)}" for k, v in self.fixed.items())
+
+
+def titled(title: str, panel: Panel) -> str:
+    """A figure's title with the settings of its panel."""
+    return f"{title}, {panel.words}" if panel.words else title
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def config(theme: str) -> dict[str, Any]:
         "labelPadding": 2 if thin else 4,
     }
     return {
-        "background": "#ffffff" if thin else "transparent",
+        "background": "transparent",
         "font": FONTS,
         "padding": 2 if thin else 4,
         "view": {"stroke": None},

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from memcap.report.charts.scales import fade, finish, guide, scale
+from memcap.report.charts.scales import fade, finish, guide, log_channel, scale
 from memcap.report.labels import label
 from memcap.report.tables.axis import Axis
 
@@ -71,13 +71,11 @@ def states_chart(states: list[str]) -> dict[str, Any]:
     return finish(bar)
 
 
-def times_chart(x: Axis) -> dict[str, Any]:
+def times_chart(x: Axis, *, domain: tuple[float, float]) -> dict[str, Any]:
     """Wall time of each cell along ``x``, and the median; draws the tables ``times`` and ``medians``."""
     across = alt.X("x_at:Q", scale=scale(x), axis=guide(x, grid=True))
-    level = alt.Scale(type="log", nice=True)
-    up = alt.Y(
-        "seconds:Q", scale=level, axis=alt.Axis(title="time per cell (s)", format=".3~g", grid=True, tickCount=5)
-    )
+    level, ruler = log_channel(*domain, "time per cell (s)", ".3~g")
+    up = alt.Y("seconds:Q", scale=level, axis=ruler)
     tip = [alt.Tooltip("x:N", title=label(x.name).title), alt.Tooltip("seconds:Q", title="time (s)", format=".3~g")]
     dots = alt.Chart(alt.NamedData("times")).mark_point(filled=True, style="note", size=20)
     dots = dots.encode(x=across, y=up, opacity=fade({"x": x.name}, 0.45, 0.08), tooltip=tip)

@@ -6,21 +6,30 @@ from typing import Any
 
 import altair as alt
 
-from memcap.report.charts.scales import censored_scale, dash_scale, fade, finish, guide, scale, source_scale
+from memcap.report.charts.scales import (
+    censored_scale,
+    dash_scale,
+    fade,
+    finish,
+    guide,
+    log_channel,
+    scale,
+    source_scale,
+)
 from memcap.report.labels import label
 from memcap.report.tables.axis import Axis
 
 
-def critical_chart(x: Axis, *, title: str) -> dict[str, Any]:
+def critical_chart(x: Axis, *, title: str, domain: tuple[float, float]) -> dict[str, Any]:
     """The specification; it draws ``points`` (measured crossings) and ``lines`` (fitted law, prediction).
 
     Args:
         x: the setting that varies.
         title: of the vertical axis.
+        domain: of the vertical axis.
     """
     across = alt.X("x:Q", scale=scale(x), axis=guide(x, grid=True))
-    level = alt.Scale(type="log", nice=True)
-    name = alt.Axis(title=title, format=".3~s", grid=True, tickCount=5)
+    level, name = log_channel(*domain, title)
     up = alt.Y("y:Q", scale=level, axis=name)
     tip = [
         alt.Tooltip("x:Q", title=label(x.name).title),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from memcap.report.charts.scales import fade, field_of, finish, guide, number_format, scale
+from memcap.report.charts.scales import fade, field_of, finish, guide, log_channel, number_format, scale
 from memcap.report.labels import Label, label
 from memcap.report.tables.axis import Axis
 
@@ -30,13 +30,12 @@ def curves_chart(
     return _points(across, series, link=link, outcome=outcome, predicted=predicted, unit=unit, target=target, x=x)
 
 
-def collapse_chart(series: Axis, *, x_title: str, along: str, outcome: Label, unit: bool) -> dict[str, Any]:
+def collapse_chart(
+    series: Axis, *, x_title: str, along: str, outcome: Label, unit: bool, domain: tuple[float, float]
+) -> dict[str, Any]:
     """All curves on a scaled axis; draws the table ``points`` of ``collapse_points``."""
-    across = alt.X(
-        "scaled:Q",
-        scale=alt.Scale(type="log", nice=False, padding=12),
-        axis=alt.Axis(title=x_title, format=".3~g", grid=True, labelOverlap="greedy", tickCount=6),
-    )
+    scale_of, ruler = log_channel(*domain, x_title, ".3~g")
+    across = alt.X("scaled:Q", scale=scale_of, axis=ruler)
     link = {"x": along, "series": series.name}
     return _points(across, series, link=link, outcome=outcome, predicted=False, unit=unit, target=None, x=None)
 

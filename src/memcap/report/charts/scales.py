@@ -10,7 +10,7 @@ from typing import Any, Literal
 import altair as alt
 
 from memcap.report.labels import label
-from memcap.report.tables.axis import Axis
+from memcap.report.tables.axis import Axis, decades
 
 MOST_TICKS = 9
 
@@ -43,6 +43,13 @@ def scale(axis: Axis, *, padded: bool = False) -> alt.Scale:
     if padded and axis.kind == "linear" and axis.at[0] >= 0 > low:
         domain[0] = 0.0
     return alt.Scale(type=kind, domain=domain, nice=False)
+
+
+def log_channel(low: float, high: float, title: str, format: str = ".3~s") -> tuple[alt.Scale, alt.Axis]:
+    """Scale and drawn axis of a logarithmic quantity that has no grid of its own; lines at round values only."""
+    domain = [low / 1.15, high * 1.15]
+    ruler = alt.Axis(title=title, format=format, grid=True, values=decades(*domain), labelOverlap="greedy")
+    return alt.Scale(type="log", domain=domain, nice=False), ruler
 
 
 def picked_test(link: Mapping[str, str]) -> str:

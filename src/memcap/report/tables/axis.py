@@ -6,6 +6,7 @@ ones, so that the first row and column of a heatmap are drawn in full.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,6 +53,19 @@ def plain(value: Any) -> Any:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "–"
     return value.item() if isinstance(value, np.generic) else value
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Round values for the ticks of a log axis from ``low`` to ``high``: powers of ten, with 2 and 5 on a short one.
+
+    >>> decades(90, 2e4), decades(3, 60)
+    ([100.0, 1000.0, 10000.0], [5.0, 10.0, 20.0, 50.0])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1.0,) if math.log10(high / low) >= 2 else (1.0, 2.0, 5.0)
+    values = [step * 10.0**power for power in powers for step in steps]
+    found = [v for v in values if low <= v <= high]
+    return found[:: -(-len(found) // 8)] if found else [low, high]
 
 
 def axis(name: str, column: pd.Series) -> Axis:
