@@ -116,10 +116,16 @@ def _row_space(rows: Float[np.ndarray, "v d"]) -> Float[np.ndarray, "v k"]:
 
 
 def _sinkhorn(log_scores: Scores) -> Scores:
-    for _ in range(SINKHORN_ROUNDS):
+    for _ in range(2):  # in the logarithm until the scale is harmless
         log_scores = log_scores - logsumexp(log_scores, axis=0, keepdims=True)
         log_scores = log_scores - logsumexp(log_scores, axis=1, keepdims=True)
-    return np.asarray(np.exp(log_scores - logsumexp(log_scores, axis=0, keepdims=True)))
+    kernel = np.exp(log_scores)
+    left = np.ones(len(kernel))
+    for _ in range(SINKHORN_ROUNDS):
+        right = 1 / np.maximum(kernel.T @ left, 1e-200)
+        left = 1 / np.maximum(kernel @ right, 1e-200)
+    scaled = left[:, None] * kernel * right[None, :]
+    return np.asarray(scaled / np.maximum(scaled.sum(axis=0, keepdims=True), 1e-200))
 
 
 def label_likelihood(

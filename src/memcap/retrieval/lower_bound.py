@@ -117,7 +117,7 @@ def information_recall(information: float, vocabulary: int) -> float:
     return float((1.0 + np.minimum(1.0, (information + math.log(2.0)) / log_factorial).sum()) / vocabulary)
 
 
-def _coverage_bound(samples: float, vocabulary: int) -> float:
+def _coverage_bound(samples: float | int, vocabulary: int) -> float:
     if math.isinf(samples):
         return 1.0
     log_unseen = samples * math.log1p(-1.0 / vocabulary)
