@@ -244,6 +244,8 @@ def test_length_one_needs_no_attention():
         ({"engine": "multinomial"}, "the multinomial engine knows the first step"),
         ({"engine": "small-step", "step_sizes": StepSizes(first=1.0)}, "no MLP and no step sizes"),
         ({"engine": "small-step", "training": Training()}, "training takes its own steps"),
+        ({"step_sizes": StepSizes(sharpness=2.0)}, "or sharpness needs attention='soft', got attention='hard'"),
+        ({"step_sizes": StepSizes(first=1.0, attention=1.0)}, "an attention step size or sharpness needs attention="),
         ({"seed": -1}, "seed must be an integer in [0, "),
     ],
 )
@@ -319,3 +321,15 @@ def test_attention_over_triggers():
     assert (attention_over_triggers(task.replace(length=1), triggers=2) == 1).all()
     with pytest.raises(ConfigurationError, match="needs learned attention, empirical data, no MLP and no trigger in"):
         attention_over_triggers(task.replace(attention="oracle"))
+
+
+def test_a_large_first_step_helps_and_then_destroys():
+    task = RetrievalTask(vocabulary=128, dimension=56, length=16, samples=4000)
+    recalls = {
+        eta: np.mean(
+            [simulate(task, seed=s, step_sizes=StepSizes(first=eta), test_samples=2000).recall for s in (0, 1)]
+        )
+        for eta in (3e3, 1e5)
+    }
+    assert recalls[3e3] == pytest.approx(0.869, abs=0.04)
+    assert recalls[1e5] == pytest.approx(0.14, abs=0.05)

@@ -26,7 +26,7 @@ from memcap.retrieval.small_step import small_step
 from memcap.retrieval.step_sizes import StepSizes, nominal_drive
 from memcap.retrieval.streams import Source, source
 from memcap.retrieval.task import RetrievalTask, integer, one_of, require_task
-from memcap.retrieval.training import Training, train
+from memcap.retrieval.training import Training, train, trained_attention
 
 ENGINES = ("auto", "small-step", "closed-form", "multinomial", "population")
 
@@ -83,6 +83,10 @@ def simulate(
     if training is not None and (step_sizes is not None or engine != "auto" or task.data == "population"):
         raise ConfigurationError("training takes its own steps: leave out step_sizes and engine, use data='empirical'")
     sizes = step_sizes or StepSizes()
+    if task.attention != "soft" and (sizes.attention is not None or sizes.sharpness != StepSizes.sharpness):
+        raise ConfigurationError(
+            f"an attention step size or sharpness needs attention='soft', got attention={task.attention!r}"
+        )
     embeddings = draw_embeddings(task)
     hashed = data_hash(task, embeddings, task.seed)
     samples = source(task, embeddings.permutation, "training", task.samples, task.seed)
@@ -103,7 +107,7 @@ def simulate(
         task=task,
         engine=engine,
         steps=steps,
-        settings=sizes.to_dict() if training is None else training.to_dict(),
+        settings=sizes.to_dict() if training is None else {**training.to_dict(), "attention": trained_attention(task)},
         **measured(answers, heads[0].seen),
         attention=budget,
         largest_first_logit=heads[0].largest_first_logit,

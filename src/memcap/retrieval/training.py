@@ -200,6 +200,11 @@ def train(
     return finished(task, embeddings, model, samples, tuple(trace), update)
 
 
+def trained_attention(task: RetrievalTask) -> str:
+    """The attention that is trained: softmax for ``hard``, which has no gradient; else the task's own."""
+    return task.attention if task.attention in ("uniform", "oracle") else "soft"
+
+
 def batch_rows(seed: int, count: int, batch: int, update: int) -> np.ndarray | None:
     """Sample numbers of one update: epochs without replacement, each a permutation of its own; None for all."""
     if batch == count:
@@ -235,7 +240,7 @@ def finished(
     seen = np.zeros(task.vocabulary, bool)
     for start in range(0, samples.count, CHUNK):
         seen[materialise(samples, start, min(start + CHUNK, samples.count))[0][:, 0]] = True
-    reading = task.attention if task.attention in ("uniform", "oracle") else "trained"
+    reading = "trained" if trained_attention(task) == "soft" else task.attention
     heads = []
     for value, key_query in zip(model.value, model.key_query, strict=True):
         direction = get(key_query @ model.end)
