@@ -98,7 +98,7 @@ def test_a_step_selector_becomes_a_perceptron_of_width_four():
     assert narrow.evaluate(keys).tolist() == wide.evaluate(keys).tolist() == labels
     assert narrow.width == 4
     assert wide.width == 38
-    assert wide.depth == len(network.stages)
+    assert len(network.stages) <= wide.depth <= 2 * len(network.stages)
     assert narrow.nonzero == sum(int((m.to_dense() != 0).sum() + (m.bias != 0).sum()) for m in narrow.layers)
     assert narrow.dense >= narrow.nonzero
 
@@ -107,4 +107,6 @@ def test_channels_end_with_their_last_reader():
     network, _ = step_selector()
     mlp = to_plain_mlp(network, np.arange(160))
     widths = [layer.outputs for layer in mlp.layers]
-    assert widths == [38, 3, 3, 3, 1, 1]  # V starts constant: no unit; the last fold writes nothing: no neuron
+    # V starts constant: no unit; U ends with the selector; sums settle where two units would read many entries;
+    # the last fold writes nothing: no neuron
+    assert widths == [38, 1, 3, 1, 3, 1, 3, 1, 1]

@@ -2,7 +2,8 @@
 
 Every channel that is still needed is carried through each layer by one more ReLU unit, which is the identity because
 the carried number is not negative (a channel that can be negative is shifted by its lowest value first).  Networks of
-single keys only: an attention is not a perceptron.
+single keys only: an attention is not a perceptron.  Where several units would each read a long sum, a layer that only
+adds up comes first: deeper by one, with fewer entries.
 """
 
 from __future__ import annotations
@@ -134,31 +135,78 @@ def to_plain_mlp(network: Network, rows: Rows | Sequence[int] | None = None, *, 
         network = narrowed(network, neurons)
     lows = _lows(network, rows)
     live = _live(network)
-    state = _forms(network.embed)  # channel -> linear form over the units of the previous layer
-    size, layers = len(network.inputs), []
+    writer = _Writer(len(network.inputs), _forms(network.embed))
     for number, stage in enumerate(network.stages):
         assert isinstance(stage, Block)
-        kept = [c for c in sorted(live[number + 1]) if set(state[c]) - {_ONE}]
+        needed, kept = sorted(live[number]), sorted(live[number + 1])
         wanted = _feeding(stage, live[number + 1])
-        carried = [_plus(state[c], -min(lows[number][c], 0)) for c in kept]
-        neurons_now = [_combine(form, state) for form in _some(_forms(stage.layers[0]), wanted[0])]
-        layers.append(_layer(carried + neurons_now, size))
-        size = len(carried) + len(neurons_now)
+        first = _some(_forms(stage.layers[0]), wanted[0])
+        direct = writer.cost(kept, first, lows[number])
+        settled = writer.copy()
+        settled.carry(needed, [], lows[number])
+        if settled.cost(kept, first, lows[number]) + settled.layers[-1].nonzero < direct:
+            writer = settled
+        units = writer.carry(kept, first, lows[number])
         for depth in range(1, len(stage.layers) - 1):
-            units = {i: {len(kept) + k: 1} for k, i in enumerate(wanted[depth - 1])}
-            inner = [_combine(form, units) for form in _some(_forms(stage.layers[depth]), wanted[depth])]
-            layers.append(_layer([{k: 1} for k in range(len(kept))] + inner, size))
-            size = len(kept) + len(inner)
-        units = {i: {len(kept) + k: 1} for k, i in enumerate(wanted[-1])}
-        update = _forms(stage.layers[-1])
-        place = {c: k for k, c in enumerate(kept)}
-        for c in live[number + 1]:
-            base = _plus({place[c]: 1}, min(lows[number][c], 0)) if c in place else state[c]
-            state[c] = _sum(base, _combine(update[c], units))
-        for c in set(range(len(state))) - live[number + 1]:
-            state[c] = {}
-    layers.append(_layer([_combine(form, state) for form in _forms(network.read)], size))
-    return PlainMLP(tuple(layers), network.unit, network, rows is None)
+            inner = [
+                _combine(form, dict(zip(wanted[depth - 1], units, strict=True)))
+                for form in _some(_forms(stage.layers[depth]), wanted[depth])
+            ]
+            units = writer.carry_on(kept, inner)
+        update, hidden = _forms(stage.layers[-1]), dict(zip(wanted[-1], units, strict=True))
+        for c in kept:
+            writer.state[c] = _sum(writer.state[c], _combine(update[c], hidden))
+    writer.layers.append(_layer([_combine(form, writer.state) for form in _forms(network.read)], writer.size))
+    return PlainMLP(tuple(writer.layers), network.unit, network, rows is None)
+
+
+class _Writer:
+    """Layers written so far, and every channel as a linear form over the units of the last one."""
+
+    def __init__(self, size: int, state: list[Form]) -> None:
+        self.size, self.state = size, state
+        self.layers: list[Affine] = []
+
+    def copy(self) -> _Writer:
+        other = _Writer(self.size, list(self.state))
+        other.layers = list(self.layers)
+        return other
+
+    def cost(self, kept: list[int], first: list[Form], lows: list[int]) -> int:
+        """Non-zero entries of the layer that `carry` would write."""
+        other = self.copy()
+        other.carry(kept, first, lows)
+        return other.layers[-1].nonzero
+
+    def carry(self, kept: list[int], first: list[Form], lows: list[int]) -> list[Form]:
+        """One layer: the channels ``kept``, then neurons reading the state by the forms ``first``; returns their units.
+
+        A channel is carried less a shift that keeps it from being negative.  A constant part is shifted away where that
+        is possible, for later biases absorb it for nothing.
+        """
+        neurons = [_combine(form, self.state) for form in first]
+        carried: list[Form] = []
+        after: list[Form] = [{} for _ in self.state]
+        for c in kept:
+            form = self.state[c]
+            if not set(form) - {_ONE}:
+                after[c] = form  # constant: no unit
+                continue
+            constant = form.get(_ONE, 0)
+            shift = constant if constant <= lows[c] else min(lows[c], 0)
+            after[c] = _plus({len(carried): 1}, shift)
+            carried.append(_plus(form, -shift))
+        self.layers.append(_layer(carried + neurons, self.size))
+        self.size = len(carried) + len(neurons)
+        self.state = after
+        return [{len(carried) + k: 1} for k in range(len(neurons))]
+
+    def carry_on(self, kept: list[int], inner: list[Form]) -> list[Form]:
+        """One more layer inside a block: the carried units as they are, then the neurons ``inner``."""
+        count = sum(1 for c in kept if set(self.state[c]) - {_ONE})
+        self.layers.append(_layer([{k: 1} for k in range(count)] + inner, self.size))
+        self.size = count + len(inner)
+        return [{count + k: 1} for k in range(len(inner))]
 
 
 def narrowed(network: Network, neurons: int) -> Network:
