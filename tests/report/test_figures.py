@@ -212,3 +212,10 @@ def test_json_values_are_strict():
         {"a": 1.5, "b": "u"},
         {"a": None, "b": None},
     ]
+
+
+def test_a_fine_grid_draws_some_of_its_curves_and_says_so():
+    fine = study_frame(1, dimensions=tuple(range(10, 40)), samples=(1000, 8000, 64000))
+    figure = memcap.report.figure(fine, "curves")
+    assert figure.tables["points"]["series"].drop_duplicates().tolist() == list(range(10, 40, 3))
+    assert "10 of 30 curves are drawn" in figure.caption

@@ -102,11 +102,20 @@ def number(value: object, digits: int = 3) -> str:
     return f"{plain:.{digits}g}".replace("-", "−") if abs(plain) < 1e6 else f"{plain:.{digits}g}"
 
 
+def power(value: float) -> str:
+    """An exponent in raised digits.
+
+    >>> power(-1.5)
+    '⁻¹·⁵⁰'
+    """
+    return f"{value:.2f}".translate(str.maketrans("-.0123456789", "⁻·⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 def compact(value: object) -> str:
     """A number in a few characters, for the marks of an axis or a bar.
 
     >>> compact(20250), compact(64_000), compact(3.14159), compact(1_250_000.0)
-    ('20.2k', '64k', '3.1', '1.2M')
+    ('20.2k', '64k', '3.1', '1.25M')
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return str(value)

@@ -52,7 +52,7 @@ def page(
         {
             "name": n,
             "title": label(n).title,
-            "words": label(n).name,
+            "words": label(n).title if label(n).unit == "s" else label(n).name,
             "symbol": label(n).symbol,
             "text": n in data["cells"]["text"],
         }

@@ -70,10 +70,10 @@ def fade(link: Mapping[str, str], full: float = 1.0, faded: float = 0.15) -> Any
 
 
 def field_of(column: str) -> str:
-    """A column name as a Vega-Lite field: dots, brackets and quotes are escaped.
+    r"""A column name as a Vega-Lite field: dots, brackets and quotes are escaped.
 
     >>> print(field_of("a.b"))
-    a\\\\.b
+    a\.b
     """
     return re.sub(r"([.\[\]'\"\\])", r"\\\1", column)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -9,13 +11,16 @@ from memcap.report.charts.critical import critical_chart
 from memcap.report.charts.curves import agreement_chart, collapse_chart, curves_chart
 from memcap.report.drawing import Figure
 from memcap.report.figures.planes import NO_PLANE
-from memcap.report.labels import label, number
+from memcap.report.labels import label, number, power
 from memcap.report.subject import Built, Panel, Subject, titled
-from memcap.report.tables.axis import axis
+from memcap.report.tables.axis import axis, plain
 from memcap.report.tables.boundary import predicted_boundary
 from memcap.report.tables.curves import agreement_points, curve_points
 from memcap.report.tables.exponents import collapse_points, law_at, law_points
 from memcap.report.tables.thinned import span, thinned
+
+MOST_CURVES = 12
+"""Curves in one chart; of a finer grid every k-th is drawn."""
 
 
 def curves(s: Subject, panel: Panel) -> Built:
@@ -35,13 +40,21 @@ def _curves(s: Subject, panel: Panel, *, along: str, series: str | None, name: s
     if not len(points):
         return f"no finished cell has a value of {label(s.outcome).name}"
     lines = axis(series, panel.cells.frame[series]) if series else None
+    few = ""
+    if lines is not None and len(lines.values) > MOST_CURVES:
+        step = -(-len(lines.values) // MOST_CURVES)
+        kept = [plain(v) in lines.values[::step] for v in panel.cells.frame[series]]
+        few = f" {len(lines.values[::step])} of {len(lines.values)} curves are drawn."
+        panel = replace(panel, cells=replace(panel.cells, frame=panel.cells.frame[kept]))
+        points = points[points["series"].isin(lines.values[::step])].reset_index(drop=True)
+        lines = axis(str(series), panel.cells.frame[series])
     caption = "Points: mean over seeds with its 95 % interval."
     if s.predicted is not None:
         caption += " Dashed lines: the prediction."
     return Figure(
         name=name,
         title=titled(f"{label(s.outcome).name} against {label(along).title}", panel),
-        caption=caption,
+        caption=caption + few,
         chart=curves_chart(
             axis(along, panel.cells.frame[along]),
             lines,
@@ -109,7 +122,7 @@ def collapse(s: Subject, panel: Panel) -> Built:
         cells = s.cells
     points = collapse_points(cells, law, along=s.y, outcome=s.outcome, series=s.x)
     series = axis(s.x, cells.frame[s.x])
-    factors = " · ".join(f"{label(n).short}^{number(v, 3)}" for n, v in zip(law.names, law.values, strict=True))
+    factors = " · ".join(f"{label(n).short}{power(v)}" for n, v in zip(law.names, law.values, strict=True))
     title = f"{label(s.y).short} / fitted critical {label(s.y).short}"
     return Figure(
         name="collapse",

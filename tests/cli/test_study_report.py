@@ -1,0 +1,81 @@
+"""``memcap study report``: a stored study becomes a page and figures; wrong calls are one message and exit code 2."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from memcap.cli.app import main
+from memcap.study.study import Study
+
+TOYS = str(Path(__file__).parents[1] / "study")
+
+GRID = {
+    "task": "study_toys:toy",
+    "question": "Where does the toy cross one half?",
+    "axes": {"y": [2, 4, 8, 16], "x": [1, 2, 4, 8, 16, 32, 64]},
+    "seeds": [0, 1],
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("study") / "phase.db"
+    with pytest.MonkeyPatch.context() as patch, Study.open(path) as study:
+        patch.syspath_prepend(TOYS)
+        study.run(GRID, progress=False)
+    return path
+
+
+def test_a_study_becomes_a_page_and_figures(store, tmp_path, capsys):
+    page, figures = tmp_path / "phase.html", tmp_path / "figures"
+    code = main(["study", "report", str(store), "-o", str(page), "--figures", str(figures), "--format", "svg,json"])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "MB, opens without a network" in said
+    text = page.read_text(encoding="utf-8")
+    assert "Where does the toy cross one half?" in text
+    assert "56 / 56" in text
+    names = {p.name for p in figures.iterdir()}
+    exponent = pd.read_csv(figures / "exponents-exponents.csv")["value"]
+    assert exponent.tolist() == pytest.approx([1.0], abs=1e-6)
+    assert {"phase.svg", "phase.json", "phase-cells.csv", "exponents.svg", "collapse.svg", "captions.md"} <= names
+
+
+def test_json_says_what_was_written(store, tmp_path, capsys):
+    page = tmp_path / "phase.html"
+    assert main(["study", "report", str(store), "-o", str(page), "--outcome", "noise", "--target", "0", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["bytes"] == page.stat().st_size < 2_000_000
+    assert record["out"] == str(page)
+    assert "Noise over" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "pgn"], "--format pgn: no such format (did you mean 'png'?); formats: svg, pdf, png, json"),
+        (["--outcome", "recal"], "the study has no result 'recal' (did you mean 'recall'?)"),
+        (["--x", "moed"], "the study has no setting 'moed' (did you mean 'mode'?)"),
+    ],
+)
+def test_wrong_calls(store, tmp_path, capsys, arguments, message):
+    code = main(["study", "report", str(store), "-o", str(tmp_path / "r.html"), *arguments])
+    assert code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_page_is_html_and_a_study_must_exist(store, tmp_path, capsys):
+    assert main(["study", "report", str(store), "-o", str(tmp_path / "r.pdf")]) == 2
+    assert "name it *.html" in capsys.readouterr().err
+    assert main(["study", "report", str(tmp_path / "none.db"), "-o", str(tmp_path / "r.html")]) == 2
+    assert "there is no study at" in capsys.readouterr().err
+
+
+def test_the_study_of_the_face_reports_itself(store, tmp_path):
+    import memcap
+
+    with memcap.Study.open(store) as study:
+        assert study.report(tmp_path / "own.html", target=0.9) == tmp_path / "own.html"
+    assert "cross recall 0.9" in (tmp_path / "own.html").read_text(encoding="utf-8")
