@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from memcap.errors import ConfigurationError, DataError
+from memcap.retrieval import token_kernels
 from memcap.retrieval.embeddings import data_hash, draw_embeddings, draw_trigger
 from memcap.retrieval.philox import philox_plain
 from memcap.retrieval.streams import Sequences, check_answers, draw, given, source
@@ -217,3 +218,24 @@ def test_the_numbers_of_seed_seven_never_change():
     text = json.dumps([sequences.tokens[:3].tolist(), sequences.position[:5].tolist(), drawn.permutation[:5].tolist()])
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "d12fe22f18022180"
     np.testing.assert_allclose(drawn.tokens[0, :2], [-0.19492502633633604, -0.3350211092026012], rtol=1e-15)
+
+
+def test_compiled_code_works_where_no_cache_can_be_written(monkeypatch):
+    real, asked = token_kernels.numba.njit, []
+
+    def without_cache(cache=False, **options):
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+        return real(**options)
+
+    monkeypatch.setattr(token_kernels.numba, "njit", without_cache)
+    assert token_kernels.compiled()(lambda x: x + 1)(2) == 3
+    assert asked == [True, False]
+
+    def broken(**options):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(token_kernels.numba, "njit", broken)
+    with pytest.raises(RuntimeError, match="something else"):
+        token_kernels.compiled()(lambda x: x)

@@ -1,16 +1,13 @@
-"""Philox 4x32-10, the counter-based generator behind token streams: plain NumPy, and the same in compiled form.
+"""Philox 4x32-10, the counter-based generator behind token streams, in plain NumPy: the reference of the compiled form.
 
 Four 32-bit words are a pure function of a 64-bit key and a 128-bit counter, so that any sample is regenerated on any
-thread in any order.  Not here: what the words mean (``streams``).
+thread in any order.  Not here: what the words mean (``streams``), the compiled form (``token_kernels``).
 
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); checked against their known answers.
 """
 
 from __future__ import annotations
 
-from typing import no_type_check
-
-import numba
 import numpy as np
 
 M0, M1 = 0xD2511F53, 0xCD9E8D57
@@ -39,20 +36,3 @@ def philox_plain(counter: np.ndarray, key: tuple[int, int]) -> np.ndarray:
         first, second = np.uint64(M0) * c0, np.uint64(M1) * c2
         c0, c1, c2, c3 = (second >> half) ^ c1 ^ k0, second & low, (first >> half) ^ c3 ^ k1, first & low
     return np.stack([c0, c1, c2, c3], axis=1).astype(np.uint32)
-
-
-_U = np.uint64
-_CM0, _CM1, _CW0, _CW1, _CLOW, _C32 = _U(M0), _U(M1), _U(W0), _U(W1), _U(_LOW), _U(32)
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-@no_type_check
-def philox_words(c0, c1, c2, c3, k0, k1):
-    """Compiled: four words (as uint64 below 2^32) for one counter; every argument a uint64 below 2^32."""
-    for _ in range(10):
-        first = _CM0 * c0
-        second = _CM1 * c2
-        c0, c1, c2, c3 = (second >> _C32) ^ c1 ^ k0, second & _CLOW, (first >> _C32) ^ c3 ^ k1, first & _CLOW
-        k0 = (k0 + _CW0) & _CLOW
-        k1 = (k1 + _CW1) & _CLOW
-    return c0, c1, c2, c3

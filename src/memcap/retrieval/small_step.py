@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from memcap.errors import ConfigurationError, RunError
-from memcap.retrieval import factored_kernels, token_kernels
+from memcap.retrieval import token_kernels
 from memcap.retrieval.closed_form import reading
 from memcap.retrieval.embeddings import Embeddings
 from memcap.retrieval.learned import Learned, score_ranks, token_weights
@@ -127,7 +127,7 @@ class Passes:
             if self.form == "table":
                 token_kernels.count_pairs(self.packed, start, stop, sums, seen, counts)
             else:
-                factored_kernels.sum_embeddings(self.packed, start, stop, self.embeddings.tokens, sums, seen, counts)
+                token_kernels.sum_embeddings(self.packed, start, stop, self.embeddings.tokens, sums, seen, counts)
             return sums, seen, counts
 
         sums, seen, counts = self.over_blocks(work)
@@ -144,7 +144,7 @@ class Passes:
             if table is not None:
                 beta = token_kernels.gains_from_table(self.packed, start, stop, table, marked_gain, alpha)
             else:
-                beta = factored_kernels.gains_from_vectors(
+                beta = token_kernels.gains_from_vectors(
                     self.packed, start, stop, self.embeddings.tokens, vectors, marked_gain, alpha
                 )
             return alpha, beta
@@ -178,9 +178,9 @@ class Passes:
                 return sums, won
             sums = np.zeros((vocabulary, self.columns))
             if hard:
-                factored_kernels.sum_winners(self.packed, start, stop, tokens, rank, rank_marked, sums, won)
+                token_kernels.sum_winners(self.packed, start, stop, tokens, rank, rank_marked, sums, won)
             else:
-                factored_kernels.sum_weighted(
+                token_kernels.sum_weighted(
                     self.packed, start, stop, tokens, weight, weight_marked, score, score_marked, sums, won
                 )
             return sums, won
