@@ -243,3 +243,20 @@ def test_a_linear_response_of_any_size_has_a_crossing():
     x = np.array([1.0, 2, 4, 8, 16])
     found = critical(x, 3 + 2 * np.log(x), target=5.0, scale="linear")
     assert found.value == pytest.approx(math.e)
+
+
+def test_seeds_that_err_together_widen_the_interval_to_what_they_know():
+    """Each seed shifts its whole line; intervals that ignore this would cover far too rarely."""
+    x = np.array([16.0, 32, 64])
+    hits = ignoring = 0
+    for i in range(150):
+        rng = stream(0, "shared shifts", i)
+        shift = 0.4 * rng.normal(size=6)
+        y = 1 / (1 + np.exp(-2 * (np.log(x[:, None] / 32) + shift[None, :]) + 0.02 * rng.normal(size=(3, 6))))
+        seeds = np.tile(np.arange(6), 3)
+        aware = critical(np.repeat(x, 6), y.ravel(), groups=seeds)
+        naive = critical(np.repeat(x, 6), y.ravel())
+        hits += aware.low <= 32 <= aware.high
+        ignoring += naive.low <= 32 <= naive.high
+    assert hits >= 0.89 * 150, hits  # 95 % less three standard errors
+    assert ignoring < hits - 15

@@ -35,6 +35,7 @@ from memcap.errors import ConfigurationError, nearest
 
 FIGURES: dict[str, str] = {
     "early-phase": "memcap.retrieval.early_phase.figure",
+    "phase-diagrams": "memcap.study.phase_diagrams.figure",
     "sqrt-law": "memcap.study.memory_laws.sqrt_law",
     "seq2seq-law": "memcap.study.memory_laws.seq2seq_law",
     "depth-tradeoff": "memcap.study.memory_laws.depth_tradeoff",

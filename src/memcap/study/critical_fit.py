@@ -20,7 +20,7 @@ from memcap.errors import ConfigurationError, FitError
 from memcap.study.fits import Column, Critical
 
 Scale = str  # "logit" or "linear"
-_NEIGHBOURS = 2  # distinct values used on each side of the crossing, beyond the two that enclose it
+_NEIGHBOURS = 1  # distinct values used on each side of the crossing, beyond the two that enclose it
 _STEEPEST = 1e4  # a logit that changes faster than this per unit of log(x) is a step, not a slope
 
 
@@ -30,6 +30,7 @@ def critical(
     *,
     target: float = 0.5,
     trials: Column | None = None,
+    groups: Column | None = None,
     rising: bool | None = None,
     scale: Scale = "logit",
     confidence: float = 0.95,
@@ -44,6 +45,8 @@ def critical(
         y: response of each cell; a fraction in [0, 1] on the logit scale.
         target: the level; strictly inside (0, 1) on the logit scale.
         trials: how many independent answers each fraction counts, if known.
+        groups: the seed of each cell: cells of one seed may err together (they share embeddings, say); with three
+            seeds or more the interval allows for that.
         rising: direction of the response, needed only to say on which side a censored line's crossing lies; by default
             the direction of the line itself.
         scale: see the top of this file.
@@ -77,9 +80,10 @@ def critical(
     low_at, high_at = _bracket(high, means, values)
     inside = (xs >= values[max(0, low_at - _NEIGHBOURS)]) & (xs <= values[min(len(values) - 1, high_at + _NEIGHBOURS)])
     bracket = (float(values[low_at]), float(values[high_at]))
-    fit = _Fit(np.log(xs[inside]), ys[inside], weights[inside], target, scale, trials is not None)
+    names = None if groups is None else np.asarray(groups)[inside]
+    fit = _Fit(np.log(xs[inside]), ys[inside], weights[inside], target, scale, trials is not None, names)
     value, interval, slope = fit.crossing(confidence)
-    if value is None or not bracket[0] * (1 - 1e-9) <= value <= bracket[1] * (1 + 1e-9):
+    if value is None or not xs[inside].min() <= value <= xs[inside].max():
         # A step, or points too rough for a line: all that is known is between which values it happens.
         middle = _between(bracket, means[[low_at, high_at]], target)
         return named.result(middle, bracket, None, target, confidence, int(inside.sum()), slope)
@@ -192,12 +196,13 @@ def _between(bracket: tuple[float, float], means: Float[np.ndarray, " two"], tar
 class _Fit:
     """A line in log(x) through the response on its scale, by weighted (quasi-)likelihood."""
 
-    def __init__(self, t: Any, y: Any, weights: Any, target: float, scale: str, binomial: bool) -> None:
+    def __init__(self, t: Any, y: Any, weights: Any, target: float, scale: str, binomial: bool, groups: Any) -> None:
         self.t, self.y, self.w = t, y, weights
         self.logit = scale == "logit"
         self.level = math.log(target / (1 - target)) if self.logit else target
         self.binomial = binomial and self.logit
         self.center = float(t.mean())
+        self.groups = groups if groups is not None and len(set(groups.tolist())) >= 3 else None
 
     def crossing(self, confidence: float) -> tuple[float | None, tuple[float, float] | None, float]:
         """The crossing, its interval (``None`` if the points carry none) and the slope."""
@@ -220,8 +225,25 @@ class _Fit:
             if freedom > 0 and not (self.binomial and spread == 1.0)
             else (stats.chi2.ppf(confidence, 1))
         )
+        if self.groups is not None:
+            spread *= max(1.0, self._together(beta, best) / spread)
+            quantile = stats.f.ppf(confidence, 1, min(max(1, freedom), len(set(self.groups.tolist())) - 1))
         allowed = deviance + spread * float(quantile)
         return math.exp(best), (self._end(best, -1, allowed), self._end(best, 1, allowed)), float(beta[1])
+
+    def _together(self, beta: Any, best: float) -> float:
+        """The scatter of the crossing if the points of one group err together (sandwich variance, delta method)."""
+        design = np.column_stack([np.ones_like(self.t), self.t - self.center])
+        mu = self._mean(design @ beta)
+        curve = np.maximum(mu * (1 - mu), 1e-12) if self.logit else np.ones_like(mu)
+        inverse = np.linalg.pinv((design.T * (self.w * curve)) @ design)
+        scores = design * (self.w * (self.y - mu))[:, None]
+        assert self.groups is not None
+        names = np.unique(self.groups)
+        sums = np.array([scores[self.groups == name].sum(axis=0) for name in names])
+        middle = sums.T @ sums * len(names) / (len(names) - 1)
+        slope = np.array([1.0, best - self.center])
+        return float(slope @ inverse @ middle @ inverse @ slope / (slope @ inverse @ slope))
 
     def _is_a_step(self) -> bool:
         """Whether fewer than two places show anything between 0 and 1: then the slope is not in the points."""

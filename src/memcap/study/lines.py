@@ -129,6 +129,7 @@ def critical_lines(
             [y[i] for i in rows],
             target=target,
             trials=None if counts is None else [float(counts[i]) for i in rows],
+            groups=[cells.rows[i]["seed"] for i in rows],
             rising=rising,
             scale=scale,
             confidence=confidence,

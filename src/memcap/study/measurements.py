@@ -56,7 +56,6 @@ _PLACES: dict[str, str] = {
     "simulate": "memcap.study.tasks.retrieval:simulate",
     "predict": "memcap.study.tasks.retrieval:predict",
     "build": "memcap.study.tasks.memory:build",
-    "facts": "memcap.study.tasks.facts:facts",
 }
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +161,7 @@ class SqliteStore(Store):
     def add(self, cells: Iterable[Cell]) -> int:
         """See ``Store``."""
         rows = (
-            (c.identity, c.task, c.version, _in_order(c.settings), c.seed, c.place, State.PENDING.value)
-            for c in cells
+            (c.identity, c.task, c.version, _in_order(c.settings), c.seed, c.place, State.PENDING.value) for c in cells
         )
         with self._write() as connection:
             before = connection.total_changes
@@ -262,10 +262,28 @@ class SqliteStore(Store):
         return _record(rows[0]) if rows else None
 
     def records(self, states: Sequence[State] | None = None) -> Iterator[Record]:
-        """See ``Store``."""
+        """See ``Store``.  Rows are read as they are asked for, through a connection and a snapshot of their own."""
         where = "" if states is None else f" WHERE state IN ({', '.join('?' * len(states))})"
         values = [] if states is None else [s.value for s in states]
-        return map(_record, self._read(f"SELECT {_COLUMNS} FROM cells{where} ORDER BY number", values))
+        self._open_connection()
+        with self._told():
+            reader = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            try:
+                rows = reader.execute(f"SELECT {_COLUMNS} FROM cells{where} ORDER BY number", values)
+                first = rows.fetchone()  # the snapshot is taken here, not when the caller first looks
+            except BaseException:
+                reader.close()
+                raise
+        return self._stream(reader, rows, first)
+
+    def _stream(self, reader: sqlite3.Connection, rows: sqlite3.Cursor, row: Any) -> Iterator[Record]:
+        try:
+            with self._told():
+                while row is not None:
+                    yield _record(row)
+                    row = rows.fetchone()
+        finally:
+            reader.close()
 
     def meta(self) -> dict[str, str]:
         """See ``Store``."""
@@ -302,12 +320,19 @@ def _outcome_row(outcome: Outcome, identity: str, owner: str) -> tuple[Any, ...]
     return (outcome.state.value, outcome.state.value, *values.values(), identity, owner)
 
 
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> dict[str, str]:
+    """Versions; one dict for all rows of a run."""
+    found: dict[str, str] = json.loads(text)
+    return found
+
+
 def _record(row: tuple[Any, ...]) -> Record:
     identity, task, task_version, settings, seed, place, state, attempts, owner, lease, outcome_state = row[:11]
     outcome = None
     if outcome_state is not None:
         values = dict(zip(_OUTCOME, row[11:], strict=True))
-        values["result"], values["versions"] = loads(values["result"]), json.loads(values["versions"])
+        values["result"], values["versions"] = loads(values["result"]), _parsed(values["versions"])
         outcome = Outcome(State(outcome_state), **values)
     return Record(
         identity, task, task_version, json.loads(settings), seed, place, State(state), attempts, owner, lease, outcome

@@ -8,7 +8,7 @@ called ``result.name``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 import pandas as pd
@@ -72,17 +72,35 @@ class _Group:
 
     def __init__(self) -> None:
         self.columns: Columns = {}
+        self._order: list[str] | None = None
+        self._ordered: list[list[Any]] = []
+        self._rows = -1
 
     def put(self, row: int, values: dict[str, Any]) -> None:
+        if self._order == list(values) and self._rows == row:  # as in most rows: the columns of the row before
+            for column, value in zip(self._ordered, values.values(), strict=True):
+                column.append(value)
+            self._rows += 1
+            return
         for name, value in values.items():
             column = self.columns.setdefault(name, [])
             if len(column) < row:
                 column.extend([None] * (row - len(column)))
             column.append(value)
+        self._order = list(values)
+        self._ordered = [self.columns[name] for name in values]
+        self._rows = row + 1 if all(len(c) == row + 1 for c in self.columns.values()) else -1
 
     def pad(self, rows: int) -> None:
         for column in self.columns.values():
             column.extend([None] * (rows - len(column)))
+
+
+def _renamed(values: dict[str, Any], taken: Set[str], prefix: str) -> dict[str, Any]:
+    """``values`` with a prefix on the names that another column has."""
+    if values.keys().isdisjoint(taken):
+        return values
+    return {(prefix + n if n in taken else n): v for n, v in values.items()}
 
 
 def columns_of(records: Iterable[Record], where: str | None = None) -> Columns:
@@ -100,23 +118,28 @@ def columns_of(records: Iterable[Record], where: str | None = None) -> Columns:
     settings, results = _Group(), _Group()
     fixed: Columns = {name: [] for name in (*FIRST, *MIDDLE, *LAST)}
     rows = total = 0
+    versions: dict[str, str] = {}
+    versions_text = ""
     for record in records:
         total += 1
-        mine = {(n if n not in RESERVED else f"setting.{n}"): v for n, v in record.settings.items()}
         outcome = record.outcome
-        done = outcome is not None and record.state is State.DONE
-        found = flatten(outcome.result) if outcome is not None and done else {}
-        found = {(n if n not in mine and n not in RESERVED else f"result.{n}"): v for n, v in found.items()}
+        mine = _renamed(record.settings, RESERVED, "setting.")
+        found = flatten(outcome.result) if outcome is not None and record.state is State.DONE else {}
+        found = _renamed(found, RESERVED | mine.keys(), "result.")
         facts: dict[str, Any] = dict.fromkeys(LAST)
         facts.update(attempts=record.attempts, task_version=record.task_version)
         if outcome is not None:
-            facts.update({name: getattr(outcome, name) for name in _FROM_OUTCOME})
-            facts["versions"] = canonical(outcome.versions)
+            for name in _FROM_OUTCOME:
+                facts[name] = getattr(outcome, name)
+            if outcome.versions is not versions:  # rows of one run share them
+                versions, versions_text = outcome.versions, canonical(outcome.versions)
+            facts["versions"] = versions_text
         facts.update(identity=record.identity, task=record.task, seed=record.seed, state=str(record.state))
         if condition is not None:
-            values = {**facts, **mine, **found}
-            named.update(values)
-            if any(values.get(n) is None for n in condition.names) or not condition.evaluate(values):
+            if not condition.names <= named:
+                named.update(facts, mine, found)
+            values = {n: facts.get(n, mine.get(n, found.get(n))) for n in condition.names}
+            if any(v is None for v in values.values()) or not condition.evaluate(values):
                 continue
         settings.put(rows, mine)
         results.put(rows, found)
