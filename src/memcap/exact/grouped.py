@@ -328,19 +328,31 @@ def _words(
         steps = _steps(rows, columns, state[read[0]])
         if steps is not None:
             return target, *steps
-    table = np.stack([state[channel].small for channel in read])
-    distinct, group = np.unique(table, axis=1, return_inverse=True)
-    if distinct.shape[1] * sum(layer.nonzero for layer in block.layers) > MOST_WORK:
-        raise NotGrouped(f"block {block.name!r} distinguishes {distinct.shape[1]} groups: too many to hold their words")
-    layers = [_rows(layer) for layer in block.layers]
-    place = {channel: i for i, channel in enumerate(read)}
-    words = []
-    for values in distinct.T.tolist():
-        hidden = {c: state[c].base + state[c].scale * values[place[c]] for c in read}
-        for layer in layers[:-1]:
-            hidden = {i: max(0, row.bias + sum(w * hidden[c] for c, w in row.weights)) for i, row in enumerate(layer)}
-        words.append(sum(w * hidden[c] for c, w in layers[-1][target].weights))
-    return target, words, group.reshape(-1)
+    first, group = _distinct([state[channel].small for channel in read])
+    if len(first) * sum(layer.nonzero for layer in block.layers) > MOST_WORK:
+        raise NotGrouped(f"block {block.name!r} distinguishes {len(first)} groups: too many to hold their words")
+    hidden = np.zeros((len(state), len(first)), dtype=object)
+    for channel in read:
+        code = state[channel]
+        hidden[channel] = code.small[first].astype(object) * code.scale + code.base
+    for layer in block.layers[:-1]:
+        hidden = np.maximum(layer.to_dense().astype(object) @ hidden + layer.bias.astype(object)[:, None], 0)
+    return target, (block.layers[-1].to_dense().astype(object)[target] @ hidden).tolist(), group
+
+
+def _distinct(columns: list[NDArray[np.int64]]) -> tuple[Int[np.ndarray, " groups"], Int[np.ndarray, " items"]]:
+    """The first item of every distinct combination of values, and every item's combination."""
+    joint = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for column in columns:
+        low = int(column.min())
+        span = int(column.max()) - low + 1
+        size *= span
+        if size >= SAFE:
+            raise NotGrouped("the channels that words are read from take too many values")
+        joint = joint * span + (column - low)
+    _, first, group = np.unique(joint, return_index=True, return_inverse=True)
+    return first, group.reshape(-1)
 
 
 def _steps(
