@@ -160,7 +160,7 @@ def key_numbers(s: Subject) -> list[dict[str, Any]]:
 def duration(seconds: float) -> str:
     """Seconds as people say them.
 
-    >>> duration(0.25), duration(75), duration(7300)
+    >>> duration(0.25), duration(75.0), duration(7300.0)
     ('0.25 s', '1.2 min', '2 h')
     """
     for size, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):

@@ -89,7 +89,7 @@ def subject(
     x: str | None = None,
     y: str | None = None,
     outcome: str | None = None,
-    target: float | None = None,
+    target: int | float | None = None,
     criticals: Sequence[Critical] | None = None,
     exponents: Mapping[str, Exponent] | None = None,
 ) -> Subject:

@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 def decades(low: float, high: float) -> list[float]:
     """Round values for the ticks of a log axis from ``low`` to ``high``: powers of ten, with 2 and 5 on a short one.
 
-    >>> decades(90, 2e4), decades(3, 60)
+    >>> decades(90.0, 2e4), decades(3.0, 60.0)
     ([100.0, 1000.0, 10000.0], [5.0, 10.0, 20.0, 50.0])
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
