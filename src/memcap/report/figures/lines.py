@@ -92,6 +92,7 @@ def critical(s: Subject, panel: Panel) -> Built:
     drawn = pd.concat(lines, ignore_index=True) if lines else pd.DataFrame(columns=["source", "x", "y"])
     low, high = y.domain
     points[["y_low", "y_high"]] = points[["y_low", "y_high"]].clip(low / 4, high * 4)
+    seen = points.loc[points["censored"] == ""]
     name = label(s.y)
     title = f"critical {name.title}"
     caption = f"Where {label(s.outcome).name} crosses {number(s.target)}, with 95 % intervals."
@@ -103,7 +104,7 @@ def critical(s: Subject, panel: Panel) -> Built:
         name="critical",
         title=titled(f"critical {name.short} against {label(s.x).short}", panel),
         caption=caption + " Triangles: bounds only (censored).",
-        chart=critical_chart(x, title=title, domain=span(points[["y", "y_low", "y_high"]], drawn[["y"]])),
+        chart=critical_chart(x, title=title, domain=span(points[["y"]], seen[["y_low", "y_high"]], drawn[["y"]])),
         tables={"points": points, "lines": drawn},
         height=380,
         link={"x": s.x},

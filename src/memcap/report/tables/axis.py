@@ -56,13 +56,14 @@ def plain(value: Any) -> Any:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Round values for the ticks of a log axis from ``low`` to ``high``: powers of ten, with 2 and 5 on a short one.
+    """Round values for the ticks of a log axis from ``low`` to ``high``: powers of ten; more on a short one.
 
     >>> decades(90.0, 2e4), decades(3.0, 60.0)
-    ([100.0, 1000.0, 10000.0], [5.0, 10.0, 20.0, 50.0])
+    ([100.0, 300.0, 1000.0, 3000.0, 10000.0], [5.0, 10.0, 20.0, 50.0])
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1.0,) if math.log10(high / low) >= 2 else (1.0, 2.0, 5.0)
+    extent = math.log10(high / low)
+    steps = (1.0,) if extent >= 3 else (1.0, 3.0) if extent >= 1.5 else (1.0, 2.0, 5.0)
     values = [step * 10.0**power for power in powers for step in steps]
     found = [v for v in values if low <= v <= high]
     return found[:: -(-len(found) // 8)] if found else [low, high]
