@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 from memcap.construct.budgeted import memorise_budgeted
 from memcap.construct.construction import Construction
 from memcap.construct.interpolator import memorise_interpolator
+from memcap.construct.keyed import memorise_keyed
 from memcap.construct.memorise import memorise_exact
 from memcap.errors import ConfigurationError, PrecisionError, nearest
 from memcap.exact.counts import count
 
 EXACT_SELECTORS = ("step", "ramp", "bucket", "packed")
 FLOAT_SELECTORS = ("one-hot", "packed")
+
+INTERPOLATOR_WORTH_TRYING = 4096
+"""Above this many keys the interpolator is larger for every number of classes up to 2^16."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -76,7 +80,8 @@ def construct_on_keys(
         classes: number of classes.
     """
     candidates = []
-    if options.selector in ("auto", "interpolator") and _interpolator_allowed(options):
+    small = len(keys) <= INTERPOLATOR_WORTH_TRYING
+    if options.selector == "interpolator" or (options.selector == "auto" and small and _interpolator_allowed(options)):
         try:
             candidates.append(memorise_interpolator(keys, labels, classes=classes, dtype=options.weights))
         except PrecisionError:
@@ -89,7 +94,7 @@ def construct_on_keys(
 
 def _interpolator_allowed(options: KeyOptions) -> bool:
     plain = options.bits is None and options.words is None and options.lanes == 1
-    return options.selector == "interpolator" or (plain and options.method == "keyless" and options.reject_bits == 0)
+    return plain and options.method == "keyless" and options.reject_bits == 0
 
 
 def _memorise(
@@ -100,9 +105,7 @@ def _memorise(
     progress: Progress | None,
 ) -> Construction:
     if options.weights == "exact" and options.method == "keyed":
-        from memcap.construct.keyed import memorise_keyed
-
-        return memorise_keyed(keys, labels, classes=classes, seed=options.seed)
+        return memorise_keyed(keys, labels, classes=classes, max_depth=options.max_depth, bits=options.bits)
     if options.weights == "exact":
         return memorise_exact(
             keys,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from memcap.construct.fused import Fused
 from memcap.errors import ConfigurationError, nearest
 from memcap.exact.evaluate import evaluate
 from memcap.exact.network import Network
@@ -34,17 +35,25 @@ def answer(
         network: any network.
         weights: its number format.
         tokens: padded token ids (rows, length).
-        engine: ``exact`` (reference, integer arithmetic), ``fused`` (fast) or ``auto``.
+        engine: ``exact`` (reference, integer arithmetic), ``fused`` (compiled; not for exact weights) or ``auto``.
+        progress: called as ``progress(done, total, what)``.
 
     Returns:
         int64 (rows,), or (rows, length) for a network read per position.
+
+    Raises:
+        ConfigurationError: for an unknown engine.
+        PrecisionError: if ``fused`` is asked of weights wider than 64 bits.
     """
     if engine not in ENGINES:
         raise ConfigurationError(
             f"engine must be one of {', '.join(ENGINES)}, got {engine!r}{nearest(engine, ENGINES)}"
         )
     rows = tokens[:, 0] if network.inputs != ("token", "position") else tokens
-    return evaluate(network, rows, progress=progress)
+    if engine == "fused" or (engine == "auto" and weights != "exact"):
+        return Fused(network).labels(rows)
+    fast = fast_exact(network) if engine == "auto" and len(rows) > 100 else None
+    return fast(network, rows) if fast is not None else evaluate(network, rows, progress=progress)
 
 
 def fast_exact(network: Network) -> Callable[[Network, NDArray[np.generic]], NDArray[np.int64]] | None:

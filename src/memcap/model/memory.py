@@ -181,7 +181,8 @@ class Memory:
         places = [known.get((type(name), name), UNHEARD) for name in data.label_names]
         index = np.array([*places, -1], dtype=np.int64)
         classes = index[data.labels]
-        return classes if data.per_position else classes.reshape(-1, 1)
+        shaped: NDArray[np.int64] = classes if data.per_position else classes.reshape(-1, 1)
+        return shaped
 
     def relabel(self, labels: Sequence[Label] | SequenceData, data: SequenceData | None = None) -> Memory:
         """The same items with new labels.
