@@ -35,7 +35,7 @@ def label_width(classes: int) -> int:
 
 
 def check_items(
-    keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " items"], classes: int
+    keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " labels"], classes: int
 ) -> tuple[Int[np.ndarray, " items"], Int[np.ndarray, " items"]]:
     """Keys and labels as int64, or the reason why they cannot be memorised.
 
@@ -67,7 +67,7 @@ def check_items(
 
 def memorise_exact(
     keys: Int[np.ndarray, " items"],
-    labels: Int[np.ndarray, " items"],
+    labels: Int[np.ndarray, " labels"],
     *,
     classes: int,
     selector: str = "auto",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memcap.exact.affine import Affine
 from memcap.exact.evaluate import NOT_A_LABEL, Progress
-from memcap.exact.grouped_codes import SAFE, Code, NotGrouped, add, constant, quotient, relu
+from memcap.exact.grouped_codes import SAFE, Code, NotGrouped, add, affine, constant, quotient, relu
 from memcap.exact.inputs import Rows, as_rows
 from memcap.exact.network import Attention, Block, Network
 
@@ -136,22 +136,23 @@ class _Grouped:
             state.append(code)
         return state
 
+    def _before_relu(self, row: _Row, state: list[Code]) -> Code:
+        if len(row.weights) == 1:
+            channel, weight = row.weights[0]
+            return affine(state[channel], weight, row.bias)
+        code = constant(len(state[0].small), row.bias)
+        for channel, weight in row.weights:
+            code = add(code, state[channel], weight)
+        return code
+
     def _small_block(self, rows: list[_Row], columns: list[list[tuple[int, int]]], state: list[Code]) -> None:
-        hidden = []
-        for row in rows:
-            code = constant(len(state[0].small), row.bias)
-            for channel, weight in row.weights:
-                code = add(code, state[channel], weight)
-            hidden.append(relu(code))
+        hidden = [relu(self._before_relu(row, state)) for row in rows]
         for code, writes in zip(hidden, columns, strict=True):
             for channel, weight in writes:
                 state[channel] = add(state[channel], code, weight)
 
     def _read(self, state: list[Code]) -> NDArray[np.int64]:
-        row = _rows(self.network.read)[0]
-        code = constant(len(state[0].small), row.bias)
-        for channel, weight in row.weights:
-            code = add(code, state[channel], weight)
+        code = self._before_relu(_rows(self.network.read)[0], state)
         return quotient(code, self.network.unit, NOT_A_LABEL)
 
     def _grouped(
@@ -208,11 +209,7 @@ class _Grouped:
         """A block whose folds of the word are decided: all neurons read the state before it."""
         hidden = []
         for i, row in enumerate(rows):
-            code = constant(len(state[0].small), row.bias)
-            if i not in folds:
-                for channel, weight in row.weights:
-                    code = add(code, state[channel], weight)
-            hidden.append(code)
+            hidden.append(constant(0) if i in folds else self._before_relu(row, state))
         for i, (row, code, writes) in enumerate(zip(rows, hidden, columns, strict=True)):
             to = dict(writes)
             if i in folds:

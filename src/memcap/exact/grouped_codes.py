@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Int
@@ -29,12 +30,19 @@ class Code:
     scale: int
     small: Int[np.ndarray, " items"]
 
-    @property
+    @cached_property
     def extremes(self) -> tuple[int, int]:
         return (int(self.small.min()), int(self.small.max())) if len(self.small) else (0, 0)
 
     def take(self, where: Int[np.ndarray, " _"] | slice) -> Code:
         return Code(self.base, self.scale, self.small[where])
+
+
+def _known(base: int, scale: int, small: Int[np.ndarray, " items"], low: int, high: int) -> Code:
+    """A code whose extremes are known."""
+    code = Code(base, scale, small)
+    code.__dict__["extremes"] = (low, high)
+    return code
 
 
 def constant(items: int, value: int = 0) -> Code:
@@ -62,18 +70,22 @@ def add(a: Code, b: Code, weight: int) -> Code:
         p, q = a.scale // scale, step // scale
         _checked(first, last, 2 * p)
         _checked(low, high, 2 * q)
-        small = a.small * p + b.small * q
-    shift = (int(small.min()) + int(small.max())) // 2
+        small = a.small if p == 1 else a.small * p
+        small = small + (b.small if q == 1 else b.small * q)
+    low, high = int(small.min()), int(small.max())
+    shift = (low + high) // 2
     if abs(shift) > 2**16:  # the common part of the items belongs to the base; centred, signs may flip for ever
-        small = small - shift
-        base += scale * shift
-    return Code(base, scale, small)
+        return _known(base + scale * shift, scale, small - shift, low - shift, high - shift)
+    return _known(base, scale, small, low, high)
 
 
 def affine(a: Code, weight: int, bias: int) -> Code:
     """``weight * a + bias``."""
     step = weight * a.scale
-    return Code(weight * a.base + bias, abs(step), a.small if step > 0 else -a.small)
+    low, high = a.extremes
+    if step > 0:
+        return _known(weight * a.base + bias, step, a.small, low, high)
+    return _known(weight * a.base + bias, -step, -a.small, -high, -low)
 
 
 def relu(a: Code) -> Code:
@@ -88,8 +100,10 @@ def relu(a: Code) -> Code:
     if abs(p) >= SAFE:
         raise NotGrouped("a bias and a weight have no common scale that leaves int64 values")
     _checked(low, high, 2 * q)
-    small: np.ndarray = np.maximum(a.small * q + p, 0)
-    return Code(0, scale, small)
+    small = a.small * q
+    small += p
+    np.maximum(small, 0, out=small)
+    return _known(0, scale, small, max(low * q + p, 0), max(high * q + p, 0))
 
 
 def quotient(a: Code, unit: int, otherwise: int) -> Int[np.ndarray, " items"]:
