@@ -124,6 +124,17 @@ def readout(
     return np.asarray(np.einsum("nabc,abc->n", wins, weight))
 
 
+def _finer(counts: quadrature.Rule, nodes: int) -> quadrature.Rule:
+    """The law of a count with at least ``nodes`` nodes: five Hermite nodes are too few for a competitor's tail."""
+    n, weight = counts
+    if len(n) >= nodes or len(n) == 1:
+        return n, weight
+    mean = float(weight @ n)
+    spread = np.sqrt(max(float(weight @ (n - mean) ** 2), 0.0))
+    x, x_weight = quadrature.normal(nodes)
+    return np.maximum(mean + spread * x + (x * x - 1) / 6.0, 0.0), x_weight
+
+
 def _cosine_cdf(
     gap: Float[np.ndarray, "..."], share: Float[np.ndarray, "..."], dimension: int
 ) -> Float[np.ndarray, "..."]:
@@ -171,24 +182,24 @@ def clean_recall(
     own, cross, constant = (t[None, :, None, None] for t in (query.own, query.cross, query.constant))
     noise = wrong_own[column] * own**2 + wrong_cross[column] * cross
     mean_square = float(n_weight @ n**2) / samples**2
-    # a constant overlap turns label imbalance into noise: Var(n/N) per label
-    imbalance = max(mean_square - float(n_weight @ n) ** 2 / samples**2, 0.0)
-    noise = noise + constant**2 * imbalance
+    # a constant overlap adds its share of a label's own count, for the right label and for competitors alike
+    mean = float(n_weight @ n)
+    imbalance = max(mean_square - mean**2 / samples**2, 0.0)
     x, x_weight = quadrature.normal(3 if noise.max() > 0 else 1)
     shape = (len(amplitude), len(query.weights), len(n), len(x))
-    right = amplitude[column] * n[None, None, :, None] / samples * own + np.sqrt(noise) * x[None, None, None, :]
-    energy = strength_square[column] * cross + noise
+    right = (amplitude[column] * own * n[:, None] + constant * (n[:, None] - mean)) / samples + np.sqrt(noise) * x
+    energy = strength_square[column] * cross + noise + constant**2 * imbalance
     weight = query.weights[None, :, None, None] * n_weight[None, None, :, None] * x_weight[None, None, None, :]
-    other, other_weight = quadrature.merge(
-        n, n_weight, COMPETITOR_NODES
-    )  # the competitor's own count: a smooth mixture
+    nodes = 2 * COMPETITOR_NODES if constant.any() else COMPETITOR_NODES  # of the competitor's own count
+    other, other_weight = quadrature.merge(*_finer(counts, nodes), nodes)
     relative = (other / samples) ** 2 / mean_square
     stored = np.broadcast_to((strength_square[column] * cross)[..., None] * relative, (*shape, len(other)))
     variances = stored + np.broadcast_to(noise[..., None], (*shape, len(other)))
+    means = np.broadcast_to(constant[..., None] * (other - mean) / samples, (*shape, len(other)))
     wins = readout(
         np.broadcast_to(right, shape).reshape(-1),
         np.broadcast_to(energy, shape).reshape(-1),
-        Competitor(other_weight, np.zeros((1, len(other))), variances.reshape(-1, len(other))),
+        Competitor(other_weight, means.reshape(-1, len(other)), variances.reshape(-1, len(other))),
         vocabulary,
         dimension,
         norms,
