@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 
 from memcap.construct.budgeted_network import write_network
 from memcap.construct.budgeted_plan import BudgetedPlan
-from memcap.construct.budgeted_search import Demand, KeyCodes, candidates
+from memcap.construct.budgeted_search import Demand, KeyHash, candidates, with_enough_digits
 from memcap.construct.construction import Construction
+from memcap.construct.fused import Fused
 from memcap.construct.hash_tables import eliminate, solve_labels
-from memcap.construct.key_digits import Chain, limb_chains, single_chain, widest_key
-from memcap.construct.verify import recalled
+from memcap.construct.key_digits import widest_key
 from memcap.construct.word_format import EXACT_BITS, most_bits
 from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, RunError, nearest
 from memcap.exact.network import Network
 
 _ATTEMPTS = 8
-_PLANS_PER_ATTEMPT = 10
 
 
 def memorise_budgeted(
@@ -90,10 +89,14 @@ def memorise_budgeted(
     ranges = tuple(zip(lows, highs, strict=True))
     shallowest: int | None = None
     for attempt in range(_ATTEMPTS):
-        codes = KeyCodes(_chains(ranges, dtype, seed, attempt), inputs)
-        plans, least = candidates(codes, demand, seed, attempt)
+        hashing = KeyHash(ranges, inputs, dtype, seed, attempt)
+        plans, least = candidates(hashing, demand)
         shallowest = least if shallowest is None else min(shallowest, least or shallowest)
-        for tried, plan in enumerate(plans[:_PLANS_PER_ATTEMPT]):
+        for tried, rough in enumerate(plans):
+            codes = hashing.codes(rough.chains[0].doublings)
+            plan = None if codes is None else with_enough_digits(codes, rough)
+            if codes is None or plan is None or (max_depth is not None and plan.depth > max_depth):
+                continue
             places = codes.places(plan)
             system = eliminate(places, plan.layout, plan.words.bits)
             if system is None:
@@ -102,7 +105,7 @@ def memorise_budgeted(
             if not np.array_equal((acc >> 1) & ((1 << plan.planes) - 1), labels):
                 raise RunError("the words that were solved do not give the labels; this is a defect of memcap")
             network = write_network(plan, solved, inputs=names, input_range=ranges, key_limbs=limbs)
-            if not np.array_equal(recalled(network, inputs), labels):
+            if not np.array_equal(Fused(network).labels_of_inputs(inputs), labels):
                 raise RunError("the network that was written does not give the labels; this is a defect of memcap")
             return _construction(network, plan, dtype, attempt, tried, len(labels))
     if max_depth is not None and shallowest is not None and shallowest > max_depth:
@@ -189,13 +192,6 @@ def _split(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, int]]
     return np.stack([keys >> half, keys & ((1 << half) - 1)], axis=1), (half, half)
 
 
-def _chains(ranges: tuple[tuple[int, int], ...], dtype: str, seed: int, attempt: int) -> tuple[Chain, ...]:
-    if len(ranges) == 1:
-        return (single_chain(*ranges[0], dtype, seed, attempt),)
-    (low_sel, high_sel), (low_q, high_q) = ranges
-    return limb_chains((low_sel, low_q), (high_sel, high_q), dtype, seed, attempt)
-
-
 def _construction(
     network: Network, plan: BudgetedPlan, dtype: str, attempt: int, tried: int, items: int
 ) -> Construction:
@@ -212,7 +208,7 @@ def _construction(
         "fill": items / (sum(real) * plan.words.bits),
         "index_digits": layout.digits,
         "base_digits": plan.digits,
-        "warmup": plan.warmup,
+        "warmup": plan.doublings,
         "reach": [chain.reach for chain in plan.chains],
         "attempt": attempt,
         "plan": tried,

@@ -1,6 +1,6 @@
 """Writes a budgeted plan and its words as an integer network: every neuron an ordinary weight, none without use.
 
-fold away the warm-up digits -> read index and base digits -> one-hot the index, load the words -> fold, emit -> read
+spread -> read index and base digits -> one-hot the index, load the words -> fold, emit -> read
 Every number comes from the plan and the words.  Derived here: docs/theory/budgeted.md.
 """
 
@@ -32,9 +32,11 @@ def write_network(
     channels = _channels(plan)
     folds = _Folds(plan)
     blocks: list[NamedBlock] = []
-    for i in range(plan.warmup):
+    for i in range(plan.doublings):
         block = NamedBlock(f"hash/warm-up/{i + 1}", [[]])
-        folds.skip(block)
+        for chain in plan.used_chains:
+            if i < plan.chains[chain].doublings:
+                _double(block, f"p{chain}", plan.chains[chain].reach)
         blocks.append(block)
     blocks += _index_blocks(plan, folds)
     for i in range(plan.early_digits):
@@ -91,13 +93,6 @@ class _Folds:
         self.to_read = [plan.layout.digits + order.count(0), order.count(1)]
         self.next_base = 0
 
-    def skip(self, block: NamedBlock) -> None:
-        """Fold the first chain without reading the digit: 3 parameters."""
-        c = self.left[0].pop(0)
-        block.layers[0].append(Unit("fold", {"p0": -1}))
-        block.outputs.append(("p0", "fold", 2))
-        block.bias["p0"] = -c
-
     def read(self, block: NamedBlock, chain: int, targets: list[tuple[str, int]]) -> None:
         """Fold and add ``weight * [p < 0]`` to every target: 5 parameters and 2 per target.
 
@@ -119,6 +114,13 @@ class _Folds:
             chain = self.plan.digit_order[self.next_base]
             self.read(block, chain, [(f"x{self.next_base}", 1)])
             self.next_base += 1
+
+
+def _double(block: NamedBlock, p: str, reach: int) -> None:
+    """``p <- reach - 2 |p|``: 5 parameters."""
+    block.layers[0] += [Unit(f"{p} above", {p: 1}), Unit(f"{p} below", {p: -1})]
+    block.outputs += [(p, f"{p} above", -3), (p, f"{p} below", -1)]
+    block.bias[p] = reach
 
 
 def _index_blocks(plan: BudgetedPlan, folds: _Folds) -> list[NamedBlock]:

@@ -38,7 +38,6 @@ class BudgetedPlan:
 
     Attributes:
         chains: one chain for one integer input, two for two limbs; the first one yields the index digits.
-        warmup: top digits of the first chain that are folded away unread.
         layout: tables and their index digits.
         digits: base digits x_1 .. x_n, of which the hash bits are made.
         words: word format (B).
@@ -46,11 +45,15 @@ class BudgetedPlan:
     """
 
     chains: tuple[Chain, ...]
-    warmup: int
     layout: TableLayout
     digits: int
     words: WordFormat
     planes: int
+
+    @property
+    def doublings(self) -> int:
+        """Tent rounds before the first digit."""
+        return max(self.chains[c].doublings for c in self.used_chains)
 
     @property
     def tables(self) -> int:
@@ -136,7 +139,7 @@ class BudgetedPlan:
             table = 2
         join = 1 if self.tables * self.planes > 1 else 0
         read = len(self.read_folds) + (self.tables == 1) if self.planes == 1 else len(self.read_strips)
-        before = self.warmup + self.layout.digits + self.early_digits
+        before = self.doublings + self.layout.digits + self.early_digits
         return before + table + self.words.bits + join + read
 
     @property
@@ -144,7 +147,7 @@ class BudgetedPlan:
         """Non-zero parameters, before any that happens to be zero."""
         lanes, bits, layout = self.tables * self.planes, self.words.bits, self.layout
         total = sum(1 + sum(f != 0 for f in self.chains[c].factors) for c in self.used_chains)
-        total += 3 * self.warmup + 7 * (layout.digits + self.digits)
+        total += sum(5 * self.chains[c].doublings for c in self.used_chains) + 7 * (layout.digits + self.digits)
         total -= 2 * len(self.used_chains)  # the last fold of a chain moves nothing
         total += 3 * sum(layout.folded(t) for t in range(self.tables))
         total += sum(4 * n - 4 for n in (layout.groups, *layout.pieces) if n > 1) - 2 * (self.tables - 1)

@@ -13,20 +13,22 @@ import numpy as np
 from jaxtyping import Float, Int, UInt64
 
 from memcap.construct.budgeted_plan import BudgetedPlan, digits_needed
-from memcap.construct.gf2 import Basis
+from memcap.construct.gf2_packed import rank_of
 from memcap.construct.hash_tables import Places, TableLayout
-from memcap.construct.key_digits import Chain
+from memcap.construct.key_digits import Chain, limb_chains, single_chain
 from memcap.construct.word_format import WordFormat
 from memcap.random import stream
 
 # Expected rank deficit of a random matrix whose sides differ by 0, 1, 2, ... (rows or columns), over GF(2).
 _DEFICIT = np.array([0.85, 0.42, 0.20, 0.10, 0.05, 0.025, 0.0125, 0.006])
 _MOST_GROUP_DIGITS = 9
-_SUBSETS = 96
-_WARMUP_CHOICES = 4
+_SUBSETS = 64
+_ROUND_CHOICES = 4
+_ROUNDS = (0, 1, 2, 3, 4, 6, 8, 11, 14, 18, 22, 26, 30, 34, 38, 42, 46, 50, 54, 58, 62)
 _SPARE_DIGITS = 2
 _SAMPLED_CELLS = 8
 _ROUGH_CHOICES = 8
+_PLANS = 10
 _OVERFLOW_PRICE = 3.0
 """Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
 
@@ -57,26 +59,25 @@ class KeyCodes:
         self.lengths = [len(chain.folds) for chain in chains]
         self.items = len(inputs)
 
-    def index(self, warmup: int, digits: int) -> UInt64[np.ndarray, " items"]:
-        """The first ``digits`` digits of the first chain after the warm-up."""
-        left = self.lengths[0] - warmup - digits
-        return (self.codes[0] >> np.uint64(left)) & _mask(digits)
+    def index(self, digits: int) -> UInt64[np.ndarray, " items"]:
+        """The first ``digits`` digits of the first chain."""
+        return self.codes[0] >> np.uint64(self.lengths[0] - digits)
 
-    def base(self, warmup: int, index_digits: int) -> tuple[UInt64[np.ndarray, " items"], int]:
+    def base(self, index_digits: int) -> tuple[UInt64[np.ndarray, " items"], int]:
         """Everything after the index digits, in the order base digits are read, and how many digits that is."""
-        left = self.lengths[0] - warmup - index_digits
+        left = self.lengths[0] - index_digits
         rest = self.codes[0] & _mask(left)
         if len(self.codes) == 1:
             return rest, left
         return (self.codes[1] << np.uint64(left)) | rest, left + self.lengths[1]
 
-    def digits_to_separate(self, warmup: int, index_digits: int) -> int | None:
+    def digits_to_separate(self, index_digits: int) -> int | None:
         """Base digits that tell all keys of equal index apart, or None if all of them do not."""
-        base, length = self.base(warmup, index_digits)
+        base, length = self.base(index_digits)
         if index_digits + length > 64:
             length_kept = 64 - index_digits
             base, length = base >> np.uint64(length - length_kept), length_kept
-        whole = np.sort((self.index(warmup, index_digits) << np.uint64(length)) | base)
+        whole = np.sort((self.index(index_digits) << np.uint64(length)) | base)
         differ = whole[1:] ^ whole[:-1]
         if len(differ) == 0:
             return 1
@@ -88,8 +89,8 @@ class KeyCodes:
     def places(self, plan: BudgetedPlan) -> Places:
         """Where every key looks under ``plan``."""
         layout = plan.layout
-        index = self.index(plan.warmup, layout.digits)
-        base, length = self.base(plan.warmup, layout.digits)
+        index = self.index(layout.digits)
+        base, length = self.base(layout.digits)
         piece = np.stack([layout.piece(index, t) for t in range(plan.tables)])
         return Places(layout.group(index), piece, plan.beta(base >> np.uint64(length - plan.digits)))
 
@@ -105,18 +106,65 @@ def _excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "...
     return excess
 
 
-def candidates(codes: KeyCodes, demand: Demand, seed: int, attempt: int) -> tuple[list[BudgetedPlan], int | None]:
+class KeyHash:
+    """The codes of all keys for every number of tent rounds, made on demand.
+
+    Args:
+        ranges: inclusive range of every network input.
+        inputs: its values, one column each.
+        dtype, seed, attempt: number format, and what names the random factors.
+    """
+
+    def __init__(
+        self,
+        ranges: tuple[tuple[int, int], ...],
+        inputs: Int[np.ndarray, "items inputs"],
+        dtype: str,
+        seed: int,
+        attempt: int,
+    ) -> None:
+        self.ranges, self.inputs, self.dtype, self.seed, self.attempt = ranges, inputs, dtype, seed, attempt
+        self._codes: dict[int, KeyCodes | None] = {}
+
+    def chains(self, doublings: int) -> tuple[Chain, ...] | None:
+        """The chains with ``doublings`` tent rounds, or None where the number format has no room for them."""
+        lows, highs = tuple(r[0] for r in self.ranges), tuple(r[1] for r in self.ranges)
+        if len(self.ranges) == 1:
+            limits = (lows[0], highs[0], self.dtype, self.seed, self.attempt)
+            chain = single_chain(*limits, doublings)
+            if self.dtype != "float32" or chain is None:
+                return None if chain is None else (chain,)
+            more = single_chain(*limits, doublings + 1)  # one chain of float32 has too few digits
+            return None if more is None else (chain, more)
+        return limb_chains((lows[0], lows[1]), (highs[0], highs[1]), self.dtype, self.seed, self.attempt, doublings)
+
+    def codes(self, doublings: int) -> KeyCodes | None:
+        """Digits after ``doublings`` tent rounds."""
+        if doublings not in self._codes:
+            chains = self.chains(doublings)
+            self._codes[doublings] = None if chains is None else KeyCodes(chains, self.inputs)
+        return self._codes[doublings]
+
+    def forget(self, doublings: int) -> None:
+        """Free the codes of a choice that is not used."""
+        self._codes.pop(doublings, None)
+
+
+def candidates(hashing: KeyHash, demand: Demand) -> tuple[list[BudgetedPlan], int | None]:
     """Plans that should have a solution, cheapest first, and the least depth seen, allowed or not."""
     found: dict[tuple[object, ...], BudgetedPlan] = {}
-    draw = stream(seed, "layout", attempt)
+    draw = stream(hashing.seed, "layout", hashing.attempt)
     caps = {demand.most_bits}
     if demand.most_depth is not None:  # folds take one layer each, everything else a few dozen
         caps = {min(demand.most_bits, max(2, demand.most_depth - rest)) for rest in (12, 16, 20, 24, 28, 32, 36)}
+    doublings = _doublings(hashing, demand)
     for cap in sorted(caps):
         capped = replace(demand, most_bits=cap)
-        for warmup, cell_digits, group_digits in _rough(codes, capped):
-            for plan in _refined(codes, capped, warmup, cell_digits, group_digits, draw):
-                found[(warmup, plan.layout, plan.words, plan.digits)] = plan
+        for rounds, cell_digits, group_digits in _rough(hashing, doublings, capped):
+            codes = hashing.codes(rounds)
+            if codes is not None:
+                for plan in _refined(codes, capped, cell_digits, group_digits, draw):
+                    found[(rounds, plan.layout, plan.words, plan.digits)] = plan
     least = min((plan.depth for plan in found.values()), default=None)
     allowed = [
         plan
@@ -124,38 +172,73 @@ def candidates(codes: KeyCodes, demand: Demand, seed: int, attempt: int) -> tupl
         if (demand.most_depth is None or plan.depth <= demand.most_depth)
         and (demand.tables is None or plan.tables == demand.tables)
     ]
-    return sorted(allowed, key=lambda p: (p.parameters, p.depth)), least
+    ranked = sorted(allowed, key=lambda p: (p.parameters, p.depth))[:_PLANS]
+    if len(hashing.inputs) + 4 <= demand.most_bits and doublings:  # a single word holds them all and seldom fails
+        codes = hashing.codes(doublings[0])
+        alone = None if codes is None else _plan(codes, demand, 0, (), min(demand.most_bits, codes.items + 8), 0, {})
+        if alone is not None and (demand.most_depth is None or alone.depth <= demand.most_depth):
+            ranked.append(alone)
+    return ranked, least
 
 
-def _rough(codes: KeyCodes, demand: Demand) -> list[tuple[int, int, int]]:
-    """(warm-up, cell digits, group digits) with the best estimated cost, best first."""
-    items = codes.items
+def _rough(hashing: KeyHash, doublings: list[int], demand: Demand) -> list[tuple[int, int, int]]:
+    """(tent rounds, cell digits, group digits) with the best estimated cost, best first."""
     bits = np.arange(1, demand.most_bits + 1)
     scored = []
-    for warmup in _warmups(codes, demand):
-        most_cells = min((2 * items).bit_length(), codes.lengths[0] - warmup - 1, 22)
-        loads = np.bincount(codes.index(warmup, most_cells).astype(np.int64), minlength=1 << most_cells)
+    for rounds in doublings:
+        codes = hashing.codes(rounds)
+        if codes is None:
+            continue
+        items = codes.items
+        most_cells = min((2 * items).bit_length(), codes.lengths[0] - 1, 22)
+        loads = np.bincount(codes.index(most_cells).astype(np.int64), minlength=1 << most_cells)
         for cell_digits in range(most_cells, -1, -1):
             if cell_digits == 0 or items < demand.most_bits * 4 << cell_digits:
                 best = _rough_cost(loads, cell_digits, bits, demand, items)
-                scored += [(cost + 3 * warmup, warmup, cell_digits, g) for cost, g in best]
+                scored += [(cost + 5 * rounds, rounds, cell_digits, g) for cost, g in best]
             if cell_digits:
                 loads = loads.reshape(-1, 2).sum(axis=1)
     scored.sort()
-    return [(warmup, cell_digits, group_digits) for _, warmup, cell_digits, group_digits in scored[:_ROUGH_CHOICES]]
+    return [(rounds, cells, groups) for _, rounds, cells, groups in scored[:_ROUGH_CHOICES]]
 
 
-def _warmups(codes: KeyCodes, demand: Demand) -> list[int]:
-    """Warm-ups worth a closer look: what overflows of words of full length, priced, plus 3 parameters a round."""
-    cell_digits = max(0, (codes.items // demand.most_bits).bit_length())
-    cell_digits = min(cell_digits, codes.lengths[0] - 2)
+def _doublings(hashing: KeyHash, demand: Demand) -> list[int]:
+    """Tent rounds worth a closer look: what overflows of words of full length, priced, plus 5 parameters a round."""
+    items = len(hashing.inputs)
+    cell_digits = max(0, (items // demand.most_bits).bit_length())
     priced = []
-    for warmup in range(codes.lengths[0] - cell_digits - 1):
-        loads = np.bincount(codes.index(warmup, cell_digits).astype(np.int64), minlength=1 << cell_digits)
-        over = int(np.maximum(loads - demand.most_bits, 0).sum())
-        priced.append((3 * warmup + demand.planes * over * _OVERFLOW_PRICE / demand.most_bits, warmup))
-    priced.sort()
-    return [warmup for _, warmup in priced[:_WARMUP_CHOICES]]
+    for rounds in _ROUNDS:
+        chains = hashing.chains(rounds)
+        if chains is None:
+            continue
+        # twice as many cells as words: digits of crowded keys must be random beyond the index as well
+        digits = min(cell_digits + 1, len(chains[0].folds) - 1)
+        index = chains[0].code_of(chains[0].spread(hashing.inputs), digits)
+        loads = np.bincount(index.astype(np.int64), minlength=1 << digits)
+        over = int(np.maximum(loads - (demand.most_bits + 1) // 2, 0).sum())
+        priced.append((5 * rounds + demand.planes * over * _OVERFLOW_PRICE / demand.most_bits, rounds))
+    good: list[int] = []
+    for _, rounds in sorted(priced):
+        codes = hashing.codes(rounds)
+        if codes is not None and _base_digits_are_random(codes, cell_digits, demand.most_bits):
+            good.append(rounds)
+            if len(good) == _ROUND_CHOICES:
+                break
+        elif rounds:
+            hashing.forget(rounds)
+    return good or [rounds for _, rounds in sorted(priced)[:_ROUND_CHOICES]]
+
+
+def _base_digits_are_random(codes: KeyCodes, cell_digits: int, bits: int) -> bool:
+    """Whether enough base digits make independent hash bits: too few tent rounds leave crowded keys alike below."""
+    cell_digits = min(cell_digits, codes.lengths[0] - 2)
+    available = codes.base(cell_digits)[1]
+    digits = min(available, max(digits_needed(bits), 24), 2 * bits - 2)
+    if digits < digits_needed(bits):
+        return False
+    layout = TableLayout((), (1 << cell_digits,), (tuple(range(cell_digits)),))
+    plan = BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), 1)
+    return with_enough_digits(codes, plan) is not None
 
 
 def _rough_cost(
@@ -190,13 +273,12 @@ def _rough_cost(
 def _refined(
     codes: KeyCodes,
     demand: Demand,
-    warmup: int,
     cell_digits: int,
     group_digits: int,
     draw: np.random.Generator,
 ) -> list[BudgetedPlan]:
     """Plans for one rough choice: which digits number the groups, how many bits, how large the second table."""
-    cells = np.bincount(codes.index(warmup, cell_digits).astype(np.int64), minlength=1 << cell_digits)
+    cells = np.bincount(codes.index(cell_digits).astype(np.int64), minlength=1 << cell_digits)
     cube = cells.reshape((2,) * cell_digits)
     subsets = [tuple(range(group_digits))]
     for _ in range(_SUBSETS if 0 < group_digits < cell_digits else 0):
@@ -216,9 +298,9 @@ def _refined(
         else:
             need = best_worst + 1.0 + 0.7 * np.sqrt(best_worst)
             second = int(np.ceil(need / bits)) + 1
-            seconds = [second, second + 1]
+            seconds = [second, second + 1, second + 3]
         for second in seconds:
-            plan = _plan(codes, demand, warmup, cell_digits, best, bits, second, separated)
+            plan = _plan(codes, demand, cell_digits, best, bits, second, separated)
             if plan is not None:
                 plans.append(plan)
     return plans
@@ -235,7 +317,6 @@ def _bits_to_try(cells: Int[np.ndarray, " cells"], demand: Demand) -> list[int]:
 def _plan(
     codes: KeyCodes,
     demand: Demand,
-    warmup: int,
     cell_digits: int,
     subset: tuple[int, ...],
     bits: int,
@@ -245,14 +326,14 @@ def _plan(
     first = tuple(d for d in range(cell_digits) if d not in subset)
     more = (second - 1).bit_length() if second else 0
     index_digits = cell_digits + more
-    if index_digits > codes.lengths[0] - warmup:
+    if index_digits > codes.lengths[0]:
         return None
     if index_digits not in separated:
-        separated[index_digits] = codes.digits_to_separate(warmup, index_digits)
+        separated[index_digits] = codes.digits_to_separate(index_digits)
     needed = separated[index_digits]
     if needed is None:
         return None
-    available = codes.base(warmup, index_digits)[1]
+    available = codes.base(index_digits)[1]
     digits = max(needed + _SPARE_DIGITS, digits_needed(bits))
     digits = min(digits, available, max(needed, 2 * bits - 2))
     if needed > 2 * bits - 2 or digits < max(needed, digits_needed(bits)):
@@ -262,26 +343,26 @@ def _plan(
         (1 << len(first), second) if second else (1 << len(first),),
         (first, tuple(range(cell_digits, index_digits))) if second else (first,),
     )
-    plan = BudgetedPlan(codes.chains, warmup, layout, digits, WordFormat(bits), demand.planes)
-    return _enough_digits(codes, plan, min(available, max(digits, 2 * bits - 2)))
+    return BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), demand.planes)
 
 
-def _enough_digits(codes: KeyCodes, plan: BudgetedPlan, most: int) -> BudgetedPlan | None:
+def with_enough_digits(codes: KeyCodes, plan: BudgetedPlan) -> BudgetedPlan | None:
     """``plan`` with base digits added until the hash bits of a few words are as independent as random ones."""
     layout = plan.layout
+    available = codes.base(layout.digits)[1]
+    most = min(available, max(plan.digits, 2 * plan.words.bits - 2))
     cells = 1 << (len(layout.group_digits) + len(layout.piece_digits[0]))
-    index = codes.index(plan.warmup, layout.digits) >> np.uint64(layout.digits - cells.bit_length() + 1)
+    index = codes.index(layout.digits) >> np.uint64(layout.digits - cells.bit_length() + 1)
     loads = np.bincount(index.astype(np.int64), minlength=cells)
     full = np.argsort(loads)[-_SAMPLED_CELLS:]
     members = [np.flatnonzero(index == np.uint64(c))[: 2 * plan.words.bits] for c in full[loads[full] > 0]]
     expected = sum(_DEFICIT[min(abs(len(m) - plan.words.bits), len(_DEFICIT) - 1)] for m in members)
     while True:
-        base, length = codes.base(plan.warmup, layout.digits)
+        base, length = codes.base(layout.digits)
         deficit = 0
         for m in members:
-            basis = Basis(len(m))
             beta = plan.beta(base[m] >> np.uint64(length - plan.digits))
-            deficit += min(len(m), plan.words.bits) - sum(basis.add(row) for row in beta.tolist())
+            deficit += min(len(m), plan.words.bits) - rank_of(beta)
         if deficit <= 2 + 2 * expected:
             return plan
         if plan.digits >= most:

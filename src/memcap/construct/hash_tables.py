@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int, UInt64
 
-from memcap.construct.gf2 import Basis
+from memcap.construct.gf2_packed import PackedBasis, packed_basis
 from memcap.construct.word_format import FREE, WordFormat, popcount
 
 
@@ -94,32 +94,27 @@ class Places:
 class System:
     """One independent system per group: items and their echelon basis."""
 
-    items: list[list[int]]
-    bases: list[Basis]
+    items: list[Int[np.ndarray, " members"]]
+    bases: list[PackedBasis]
 
 
 def eliminate(places: Places, layout: TableLayout, bits: int) -> System | None:
     """The systems of all groups, or None if some row depends on others (then this layout or hash cannot serve)."""
     order = np.argsort(places.group, kind="stable")
     starts = np.searchsorted(places.group[order], np.arange(layout.groups + 1))
-    beta = places.beta.tolist()
     # the first table on top: its words are eliminated first, the overflow falls to the later tables
-    shifts, masks = [], []
+    offsets = np.empty(places.piece.shape, dtype=np.int64)
     for table in range(len(layout.pieces)):
         free = layout.first_piece(table)
-        shifts.append((bits * (layout.unknowns_below(table) + places.piece[table] - free)).tolist())
-        masks.append((places.piece[table] >= free).tolist())
+        offset = bits * (layout.unknowns_below(table) + places.piece[table] - free)
+        offsets[table] = np.where(places.piece[table] >= free, offset, -1)
+    unknowns = bits * layout.unknowns_below(-1)
     items, bases = [], []
-    for group in range(layout.groups):
-        members = order[starts[group] : starts[group + 1]].tolist()
-        basis = Basis(len(members))
-        for i in members:
-            row = 0
-            for shift, mask in zip(shifts, masks, strict=True):
-                if mask[i]:
-                    row |= beta[i] << shift[i]
-            if not basis.add(row):
-                return None
+    for group in np.argsort(-np.diff(starts), kind="stable"):  # the fullest group fails first
+        members = order[starts[group] : starts[group + 1]]
+        basis = packed_basis(places.beta[members], offsets[:, members], unknowns)
+        if basis is None:
+            return None
         items.append(members)
         bases.append(basis)
     return System(items, bases)
@@ -153,16 +148,22 @@ def solve_labels(
         for t in range(tables)
         for piece in range(layout.first_piece(t), layout.pieces[t])
     ]
-    mask = (1 << bits) - 1
     for plane in range(planes):
         wanted = ((labels >> plane) ^ (acc >> (plane + 1)) ^ fixed) & 1
-        for group, (members, basis) in enumerate(zip(system.items, system.bases, strict=True)):
-            rhs = int.from_bytes(np.packbits(wanted[members].astype(bool), bitorder="little").tobytes(), "little")
-            z = basis.solve(rhs)
+        for members, basis in zip(system.items, system.bases, strict=True):
+            if len(members) == 0:
+                continue
+            z = basis.solve(wanted[members] == 1)
+            group = int(places.group[members[0]])
             for t, piece, bottom in slots:
-                solved[plane, q * (sum(layout.pieces[:t]) + piece) + group] = z >> bottom & mask
+                solved[plane, q * (sum(layout.pieces[:t]) + piece) + group] = _bits_at(z, bottom, bits)
         chosen = solved[plane]
         excess = words.excess(chosen)
         for t in range(tables):
             acc += (excess[place[t]] - 2 * popcount(chosen[place[t]] & places.beta)) << plane
     return solved, acc
+
+
+def _bits_at(words: UInt64[np.ndarray, " words"], bottom: int, bits: int) -> int:
+    low, high = int(words[bottom // 64]), int(words[bottom // 64 + 1])
+    return (low | high << 64) >> bottom % 64 & ((1 << bits) - 1)

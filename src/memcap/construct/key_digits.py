@@ -1,9 +1,10 @@
 """Pseudo-random binary digits of integer keys, read by folding: three to seven parameters per digit, no doubling.
 
-A chain spreads the key over the whole number format, ``p_0 = 2 (a . key) + c_0`` with p odd and ``|p| <= reach``, and
+A chain spreads the key over the whole number format, ``p_0 = a . key + c_0`` with p odd and ``|p| <= reach``, and
 folds ``p <- |p| - c`` at even c near half the reach; its digit is ``[p < 0]``.  Digits are a Gray code of the key in
-base two, so all of them together tell any two keys apart; a random factor a makes the low ones look random, and
-skipping the top ones (warm-up) spreads keys that crowd.  Two chains serve keys that come as two limbs.
+base two, so all of them together tell any two keys apart; a random factor a makes the low ones look random.  Keys that
+crowd are first spread by tent rounds (`tent`), which double their distances and lose nothing.  Two chains serve keys
+that come as two limbs, and float32, where one chain has too few digits.
 Only numbers; `budgeted_network` writes the neurons.  Derived here: docs/theory/budgeted.md.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int, UInt64
 
+from memcap.construct.tent import centred_offset, centred_step, choose_prime
 from memcap.construct.word_format import EXACT_BITS
 from memcap.errors import PrecisionError
 from memcap.random import stream
@@ -24,14 +26,16 @@ class Chain:
     """One folded linear form of the inputs.
 
     Attributes:
-        factors: weight of every network input in p_0 (even).
+        factors: weight of every network input in p_0 (even; multiples of 4 if there are doublings).
         offset: c_0, odd.
         reach: ``|p_0| <= reach`` for every input in range; odd.
+        doublings: tent rounds ``p <- reach - 2 |p|`` before the first fold.
     """
 
     factors: tuple[int, ...]
     offset: int
     reach: int
+    doublings: int = 0
 
     @property
     def folds(self) -> tuple[int, ...]:
@@ -49,9 +53,19 @@ class Chain:
 
     def code(self, inputs: Int[np.ndarray, "items inputs"]) -> UInt64[np.ndarray, " items"]:
         """All digits of every item as one number, the first digit on top (``len(folds)`` bits)."""
-        p = inputs @ np.array(self.factors, dtype=np.int64) + self.offset
+        return self.code_of(self.spread(inputs), len(self.folds))
+
+    def spread(self, inputs: Int[np.ndarray, "items inputs"]) -> Int[np.ndarray, " items"]:
+        """p of every item before the first fold."""
+        p: np.ndarray = inputs @ np.array(self.factors, dtype=np.int64) + self.offset
+        for _ in range(self.doublings):
+            p = centred_step(p, self.reach)
+        return p
+
+    def code_of(self, p: Int[np.ndarray, " items"], digits: int) -> UInt64[np.ndarray, " items"]:
+        """The first ``digits`` digits of p."""
         code = np.zeros(len(p), dtype=np.uint64)
-        for c in self.folds:
+        for c in self.folds[:digits]:
             code = (code << np.uint64(1)) | (p < 0).astype(np.uint64)
             p = np.abs(p) - c
         return code
@@ -62,62 +76,106 @@ def widest_key(dtype: str) -> int:
     return (1 << (EXACT_BITS[dtype] - 1)) * 511 // 512 - 8
 
 
-def single_chain(low: int, high: int, dtype: str, seed: int, attempt: int) -> Chain:
+def _most_doubled(dtype: str) -> int:
+    """Largest reach whose tent rounds are exact: ``-3 p`` occurs in them."""
+    return ((1 << EXACT_BITS[dtype]) - 1) // 3 - 4096
+
+
+def single_chain(low: int, high: int, dtype: str, seed: int, attempt: int, doublings: int = 0) -> Chain | None:
     """A chain for one integer key in [low, high], spread as far as ``dtype`` allows.
+
+    Returns None if there are doublings and the keys are too wide for them.
 
     Raises:
         PrecisionError: if keys of that range do not fit; says what would.
     """
-    room = widest_key(dtype)
     furthest = max(abs(low), abs(high), high - low, 1)
-    most = room // furthest
-    if most < 1:
+    if furthest > widest_key(dtype):
         raise PrecisionError(
-            f"keys from {low} to {high} do not fit {dtype} weights, whose hash holds keys below {room:,}; use "
-            + ("weights='float64'" if dtype == "float32" and furthest <= widest_key("float64") else "weights='exact'")
+            f"keys from {low} to {high} do not fit {dtype} weights, whose hash holds keys below {widest_key(dtype):,}; "
+            + (
+                "use weights='float64'"
+                if dtype == "float32" and furthest <= widest_key("float64")
+                else "use weights='exact'"
+            )
         )
-    # a uniform factor in (3/4, 1] of the largest: other low digits, the same top ones
-    a = most - int(stream(seed, "digits", attempt).integers(0, max(1, most // 4)))
-    return _centred((2 * a,), (low,), (high,))
+    draw = stream(seed, "digits", attempt, doublings)
+    return _chain(((1,), (furthest,)), (low,), (high,), dtype, draw, doublings, min(attempt, 4) / 32)
 
 
 def limb_chains(
-    lows: tuple[int, int], highs: tuple[int, int], dtype: str, seed: int, attempt: int
-) -> tuple[Chain, Chain]:
+    lows: tuple[int, int], highs: tuple[int, int], dtype: str, seed: int, attempt: int, doublings: int = 0
+) -> tuple[Chain, Chain] | None:
     """Two chains on two limbs whose linear forms are independent, so that both together tell all keys apart.
 
     Raises:
         PrecisionError: if the limbs do not fit ``dtype``.
     """
-    room = widest_key(dtype)
     far = [max(abs(lo), abs(hi), 1) for lo, hi in zip(lows, highs, strict=True)]
+    room = widest_key(dtype)
     if max(far) > room:
-        raise PrecisionError(f"key limbs up to {far[0]} and {far[1]} do not fit {dtype} weights (at most {room} each)")
-    draw = stream(seed, "limb digits", attempt)
-    if sum(far) > room:  # no room to mix: one chain for each limb
-        forms = [(room // far[0], 0), (0, room // far[1])]
-    else:
-        forms = []
-        while len(forms) < 2:
-            share = float(draw.uniform(0.25, 0.75))
-            first = max(1, int(share * room) // far[0])
-            second = max(1, (room - first * far[0]) // far[1])
-            if first * far[0] + second * far[1] > room:
-                first, second = 1, (room - far[0]) // far[1]
-            second = max(1, second - int(draw.integers(0, max(1, second // 4))))
-            if not forms or forms[0][0] * second != forms[0][1] * first:
-                forms.append((first, second))
-            elif room < 3 * sum(far):
-                forms.append((0, room // far[1]) if forms[0][0] else (room // far[0], 0))
-    one, two = (_centred((2 * u, 2 * v), lows, highs) for u, v in forms)
-    return one, two
+        raise PrecisionError(
+            f"key limbs up to {far[0]:,} and {far[1]:,} do not fit {dtype} weights, at most {room:,} each"
+        )
+    draw = stream(seed, "limb digits", attempt, doublings)
+    if doublings:
+        room = min(room, _most_doubled(dtype) // 2)
+    forms: list[tuple[int, int]] = []
+    for share in draw.permutation([0.3, 0.7]).tolist():
+        first = max(1, min(int(share * room), room - far[1]) // far[0]) if sum(far) <= room else 0
+        second = (room - first * far[0]) // far[1] if first else 1
+        second = max(1, second - int(draw.integers(0, max(1, second // 4))))
+        forms.append((first, second))
+    if forms[0][0] * forms[1][1] == forms[0][1] * forms[1][0]:  # proportional: no room to mix twice
+        forms[1] = (1, 0)
+    chains = []
+    for form in forms:
+        chain = _chain((form, tuple(far)), lows, highs, dtype, draw, doublings, min(attempt, 4) / 32)
+        if chain is None:
+            return None
+        chains.append(chain)
+    return chains[0], chains[1]
 
 
-def _centred(factors: tuple[int, ...], lows: tuple[int, ...], highs: tuple[int, ...]) -> Chain:
-    least = sum(f * (lo if f > 0 else hi) for f, lo, hi in zip(factors, lows, highs, strict=True))
-    most = sum(f * (hi if f > 0 else lo) for f, lo, hi in zip(factors, lows, highs, strict=True))
+def _chain(
+    form: tuple[tuple[int, ...], tuple[int, ...]],
+    lows: tuple[int, ...],
+    highs: tuple[int, ...],
+    dtype: str,
+    draw: np.random.Generator,
+    doublings: int,
+    margin: float,
+) -> Chain | None:
+    """The form (its coefficients, and how far each input goes) times a random factor close to the largest allowed.
+
+    ``margin`` is how much further than needed the reach may be: where factors are few, it tells attempts apart.
+    """
+    coefficients, far = form
+    size = sum(c * f for c, f in zip(coefficients, far, strict=True))
+    room = widest_key(dtype)
+    if doublings:
+        room = min(room, (_most_doubled(dtype) - 8) // 2)
+    most = room // size
+    if most < 1:
+        return None
+    a = most - int(draw.integers(0, max(1, most // 4)))  # other low digits, the same top ones
+    if doublings:
+        span = sum(c * (hi - lo) for c, lo, hi in zip(coefficients, lows, highs, strict=True))
+        reach = choose_prime(2 * a * span + 5, rounds=min(doublings, 64), skip=int(draw.integers(0, 64)))
+        least = sum(c * lo for c, lo in zip(coefficients, lows, strict=True))
+        offset = centred_offset(a * span, reach) - 4 * a * least
+        return Chain(tuple(4 * a * c for c in coefficients), offset, reach, doublings)
+    return _centred(tuple(2 * a * c for c in coefficients), lows, highs, dtype, float(draw.uniform(0.0, margin)))
+
+
+def _centred(
+    factors: tuple[int, ...], lows: tuple[int, ...], highs: tuple[int, ...], dtype: str, margin: float
+) -> Chain:
+    least = sum(f * lo for f, lo in zip(factors, lows, strict=True))
+    most = sum(f * hi for f, hi in zip(factors, highs, strict=True))
     offset = -(least + most) // 2
     offset -= 1 - (offset & 1)  # odd
     reach = max(abs(least + offset), abs(most + offset))
-    reach += reach // 768  # the outermost keys must not sit at the end of every fold: all their digits would be 0
-    return Chain(factors, offset, reach | 1)
+    # the outermost keys must not sit at the end of every fold: all their digits would be 0
+    wider = reach + reach // 768 + int(reach * margin)
+    return Chain(factors, offset, max(reach, min(wider, (1 << (EXACT_BITS[dtype] - 1)) - 8)) | 1)
