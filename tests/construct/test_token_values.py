@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memcap.construct.distinguishing import distinct_values, distinguishing_tokens
 from memcap.construct.front_choice import choose_front, padded_length, symbols_of
-from memcap.construct.sequence_network import assemble, key_part, keys_of
+from memcap.construct.sequence_network import assemble, front_part, key_part, keys_of
 from memcap.construct.token_values import bit_hash, fold_hash, value_table
 from memcap.errors import ConfigurationError, DataError, PrecisionError
 from memcap.exact.affine import Affine
@@ -129,3 +129,16 @@ def test_value_table_network():
 @pytest.mark.parametrize(("length", "padded"), [(1, 1), (2, 2), (3, 4), (16, 16), (17, 32)])
 def test_padded_length(length, padded):
     assert padded_length(length) == padded
+
+
+@pytest.mark.parametrize("per_position", [True, False])
+def test_front_part_computes_the_key(per_position):
+    rng = np.random.default_rng(5)
+    tokens = distinct_rows(rng, 80, 4, 9, ordered=True)
+    symbols = symbols_of(tokens, 4, 9, ordered=True)
+    pairs = len(symbols) * 4 if per_position else len(symbols)
+    front, keys = choose_front(
+        symbols, alphabet=40, items=pairs, ordered=True, per_position=per_position, weights="exact"
+    )
+    network = assemble(front, identity_key(1), length=4, tokens=10, per_position=per_position)
+    assert np.array_equal(evaluate(front_part(network), tokens), keys[..., 0])

@@ -145,3 +145,45 @@ def keys_of(values: NDArray[np.int64], symbols: NDArray[np.int64], *, per_positi
     if not per_position:
         return sums
     return values[symbols] + OWN_FACTOR * sums[:, None, :]
+
+
+def front_part(network: Network) -> Network:
+    """The network from tokens to the key, read back from the weights of an assembled one-key network.
+
+    Its "label" is the key: at the last position, or at every position for sequence to sequence.
+    """
+    at = network.attention_index
+    assert at is not None, "a network on single keys has no front"
+    attention = network.stages[at]
+    assert isinstance(attention, Attention)
+    width = len(network.channels)
+    if network.per_position:
+        source = int(attention.output.row[0])
+        output = attention.output
+    else:  # every position after the sum is the same: put it into the value channel, cleared of the token's own value
+        source = width
+        output = Affine.from_entries(width + 1, 1, [(width, 0, 1)])
+    wide = width + 1
+    stages: list[Block | Attention] = [_widened(s, wide) for s in network.stages[:at] if isinstance(s, Block)]
+    value = Affine.from_arrays(
+        1, wide, attention.value.row, attention.value.column, attention.value.weight, attention.value.bias
+    )
+    if network.per_position:
+        output = _lifted(output, wide, None, 0, 0)
+    stages.append(Attention("attention", value, output))
+    return Network(
+        inputs=network.inputs,
+        input_range=network.input_range,
+        length=network.length,
+        channels=(*network.channels, "the key"),
+        embed=_lifted(network.embed, wide, None, 0, 0),
+        stages=tuple(stages),
+        read=Affine.from_entries(1, wide, [(0, source, 1)]),
+        per_position=network.per_position,
+    )
+
+
+def _widened(block: Block, width: int) -> Block:
+    first, *middle, last = block.layers
+    layers = (_lifted(first, None, width, 0, 0), *middle, _lifted(last, width, None, 0, 0))
+    return Block(block.name, layers, block.grouped)

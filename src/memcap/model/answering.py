@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memcap.construct.fused import Fused
+from memcap.construct.sequence_network import front_part, key_part
 from memcap.errors import ConfigurationError, nearest
 from memcap.exact.evaluate import evaluate
+from memcap.exact.grouped import NotGrouped, evaluate_grouped
 from memcap.exact.network import Network
 
 ENGINES = ("auto", "exact", "fused")
@@ -57,5 +59,21 @@ def answer(
 
 
 def fast_exact(network: Network) -> Callable[[Network, NDArray[np.generic]], NDArray[np.int64]] | None:
-    """The grouped evaluator when it understands ``network``, else None."""
-    return None
+    """The grouped evaluator for exact networks, or None where the compiled one does (no weight beyond 64 bits).
+
+    It falls back to the reference when a network does not have the structure it needs.
+    """
+    wide = any(layer.weight.dtype == object or layer.bias.dtype == object for _, layer in network.maps())
+    return grouped if wide else None
+
+
+def grouped(network: Network, rows: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Labels by grouped evaluation: keys from the exact front, then the key network group by group."""
+    try:
+        if network.attention_index is None:
+            return evaluate_grouped(network, rows)
+        keys = evaluate(front_part(network), rows)
+        labels = evaluate_grouped(key_part(network), keys.ravel())
+        return labels.reshape(keys.shape)
+    except NotGrouped:
+        return evaluate(network, rows)

@@ -119,7 +119,7 @@ def build(
         items=len(items.labels),
         entropy=entropy_bits(items.labels),
         data_hash=data.content_hash,
-        first_label=int(construction.structure.get("first_label", 0)),
+        first_label=1 if construction.method == "keyed" else 0,
         reject_from=1 << max(1, (data.classes - 1).bit_length()) if reject_bits else None,
         options={**vars(options), "token_values": token_values},
     )
