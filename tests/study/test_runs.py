@@ -237,7 +237,7 @@ def family(driver):
 
 
 @pytest.mark.parametrize(
-    ("kills", "cells"), [(20, 100), pytest.param(200, 200, marks=pytest.mark.slow)], ids=["20-kills", "200-kills"]
+    ("kills", "cells"), [(20, 60), pytest.param(200, 200, marks=pytest.mark.slow)], ids=["20-kills", "200-kills"]
 )
 def test_random_kills_lose_and_duplicate_nothing(tmp_path, kills, cells):
     """SIGKILL a worker or the driver, at random, again and again; then let it finish."""
@@ -248,7 +248,7 @@ def test_random_kills_lose_and_duplicate_nothing(tmp_path, kills, cells):
     killed = 0
     known = {}
     while killed < kills:
-        time.sleep(chance.uniform(0.05, 0.4))
+        time.sleep(chance.uniform(0.05, 0.3))
         if driver.poll() is not None:
             driver = start_driver(path, cells, sleep, 2)
             continue
@@ -270,7 +270,7 @@ def test_random_kills_lose_and_duplicate_nothing(tmp_path, kills, cells):
         after = {r.identity: (r.outcome.started, r.outcome.finished) for r in study.records()}
         assert len(after) == cells
         assert {i: after[i] for i in known} == known  # what was done was not computed again
-        clean = in_memory(toy_grid(cells, fixed={"sleep": sleep}), workers=2) if cells == 100 else None
+        clean = in_memory(toy_grid(cells, fixed={"sleep": sleep}), workers=2) if cells == 60 else None
         if clean is not None:
             assert comparable(study) == comparable(clean)
 

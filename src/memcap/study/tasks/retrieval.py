@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -24,7 +24,7 @@ class _Checked(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="after")
-    def _is_a_task(self) -> Self:
+    def _is_a_task(self) -> _Checked:
         _task(self.model_dump())
         return self
 
