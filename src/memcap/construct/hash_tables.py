@@ -94,7 +94,7 @@ class Places:
 class System:
     """One independent system per group: items and their echelon basis."""
 
-    items: list[Int[np.ndarray, " members"]]
+    items: list[Int[np.ndarray, " _"]]
     bases: list[PackedBasis]
 
 
