@@ -14,7 +14,7 @@ from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
 from scipy.stats import binom
 
-Rule = tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]
+Rule = tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]
 
 _ENUMERATE_BELOW = 7.0  # mean count under which a binomial is enumerated exactly
 _NEGLIGIBLE = 1e-6
