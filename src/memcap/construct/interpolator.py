@@ -2,7 +2,7 @@
 
 *Steps*: the label is a sum of steps at the places where it changes along the sorted keys, 5 parameters a change.
 *Ramp*: a piecewise linear function with one neuron a key, 3 parameters each, passes within half a unit of
-``unit * label`` at every key, and a read-out of at most 8 parameters a label bit rounds it.  Both are integer networks.
+``unit * label`` at every key, and a read-out of at most 6 parameters a label bit rounds it.  Both are integer networks.
 """
 
 from __future__ import annotations
@@ -130,9 +130,8 @@ def _ramp(xs: list[int], ys: list[int], low: int, classes: int, limit: int | Non
     blocks = [NamedBlock("ramp/all", [units], outputs)] if units else []
     for digit in range(bits - 1, -1, -1):
         size = unit << digit
-        block = NamedBlock(f"readout/bit/{digit}", [[Unit("over", {"y": 1}, 1 - size), Unit("less", {"y": 1}, -size)]])
-        block.outputs = [("label", "over", 1 << digit), ("label", "less", -(1 << digit))]
-        if digit:
-            block.outputs += [("y", "over", -size), ("y", "less", size)]
-        blocks.append(block)
+        # [y >= size] as relu(1 - relu(size - y)): a difference of two large hinges, times size, would leave the format
+        step = [[Unit("missing", {"y": -1}, size)], [Unit("reached", {"missing": -1}, 1)]]
+        outputs = [("label", "reached", 1 << digit), *([("y", "reached", -size)] if digit else [])]
+        blocks.append(NamedBlock(f"readout/bit/{digit}", step, outputs))
     return _network(blocks, ["key", "y", "label"], start, low, xs[-1])
