@@ -109,7 +109,7 @@ def information_recall(information: float, vocabulary: int) -> float:
     Recall of at least k/V identifies a partial permutation of k facts.
 
     >>> information_recall(math.inf, 5), round(information_recall(0.0, 1000), 3)
-    (1.0, 0.003)
+    (1.0, 0.004)
     """
     if math.isinf(information):
         return 1.0
