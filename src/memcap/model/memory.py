@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import torch
 
     from memcap.exact.certificate import Certificate
+    from memcap.exact.plain_mlp import PlainMLP
+    from memcap.model.onnx_export import OnnxReport
 
 Progress = Callable[[int, int, str], None]
 
@@ -119,6 +121,44 @@ class Memory:
         from memcap.model.files import write_folder
 
         write_folder(path, self.network, self.header.to_json(), self.certificate, self.header.weights)
+
+    def to_onnx(
+        self, path: str | PathLike[str], data: SequenceData | None = None, *, progress: Progress | None = None
+    ) -> OnnxReport:
+        """Write an ONNX file and ask every item of it through onnxruntime before it is kept.
+
+        Its input is ``tokens``, int64 (rows, any length up to the memory's), or ``keys`` (rows,); its output
+        ``labels`` holds label numbers, whose names are in the file's metadata, -1 for none.
+
+        Args:
+            path: the ``.onnx`` file.
+            data: the data to certify on; by default what the memory was built from.  A loaded memory does not hold its
+                data: without ``data`` the report is falsy, for nothing was asked.
+
+        Raises:
+            MissingExtraError: if onnx or onnxruntime is not installed.
+            PrecisionError: if no number format of ONNX holds an exact memory, or the runtime lacks a kernel.
+            RunError: if the runtime answers an item wrong; the file is not kept.
+        """
+        from memcap.model.exports import memory_to_onnx
+
+        return memory_to_onnx(self, path, self.data if data is None else data, progress)
+
+    def to_plain_mlp(self, data: SequenceData | None = None, *, neurons: int | None = None) -> PlainMLP:
+        """The same memory without skip connections, as integer layers with ReLU between them; single tokens only.
+
+        Args:
+            data: the items it must be exact for; by default what the memory was built from.  A loaded memory without
+                ``data`` is converted for every key in range.
+            neurons: most neurons a layer adds to the carried channels; 2 gives the step selector constant width 4 (5
+                with more than two classes).
+
+        Raises:
+            ConfigurationError: for a memory of sequences.
+        """
+        from memcap.model.exports import memory_to_plain_mlp
+
+        return memory_to_plain_mlp(self, self.data if data is None else data, neurons)
 
     def to_module(self) -> torch.nn.Module:
         """A torch module with ordinary weights: token ids (rows, length) or keys (rows,) in, class indices out.
