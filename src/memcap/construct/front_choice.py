@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memcap.construct.distinguishing import distinct_values, distinguishing_tokens
-from memcap.construct.sequence_network import keys_of
+from memcap.construct.sequence_network import OWN_FACTOR, keys_of
 from memcap.construct.token_values import TokenFront, bit_hash, fold_hash, value_table
 from memcap.errors import ConfigurationError, HashUnlucky, PrecisionError, nearest
 
@@ -18,6 +18,7 @@ KINDS = ("hash", "distinguishing")
 # (warm-up rounds, terms) -> tries; smallest first.  Random tokens pass with (3, 5); overlapping windows of text, which
 # differ by shifts, need about (4, 7).
 _SIZES = {(3, 5): 3, (5, 5): 2, (4, 7): 6, (5, 7): 4, (6, 8): 4, (8, 10): 4, (10, 14): 8}
+LARGEST_SUM = {"float64": 2**53, "float32": 2**24, "int64": 2**62, "exact": 2**62}
 _FLOAT32_TRIES = 16
 
 
@@ -86,7 +87,14 @@ def choose_front(
         front = value_table(length, ordered, chosen, given)
         return front, keys_of(front.values(used), places, per_position=False)
     for attempt, front in enumerate(_candidates(alphabet, items, length, ordered, per_position, weights, seed)):
-        keys = keys_of(front.values(used), places, per_position=per_position)
+        values = front.values(used)
+        reach = int(values.max()) * length * (OWN_FACTOR if per_position else 1)
+        if reach + int(values.max()) > LARGEST_SUM[weights]:
+            raise PrecisionError(
+                f"sums of {length} token values reach {reach.bit_length()} bits, which do not fit the exact integers of "
+                f"{weights}; map the tokens to 0..V-1 first, or use weights='exact'"
+            )
+        keys = keys_of(values, places, per_position=per_position)
         if _distinct(keys, items):
             front.structure["tries"] = attempt + 1
             return front, keys

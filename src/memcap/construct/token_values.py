@@ -152,7 +152,8 @@ def bit_hash(
 ) -> TokenFront:
     """The bit hash for narrow number formats: two limbs of pseudo-random bits of a centred tent map.
 
-    ``p <- H - 2|p|`` on odd p; bit k of a limb is ``[p_k > 0] = relu(p) - relu(p - 1)``.  Nine parameters a bit.
+    ``p <- H - 2|p|`` on odd p; a limb takes the bit ``[p > 0] = relu(p) - relu(p - 1)`` and doubles: eleven parameters
+    a bit.  (Adding the bit with its weight 2^k instead would save two, but partial sums of 2^k p leave float32.)
 
     Args:
         limb_bits: bits of the two limbs; their sums over ``length`` tokens must fit the key network's limbs.
@@ -161,7 +162,7 @@ def bit_hash(
         PrecisionError: if the symbols do not fit 22-bit states.
     """
     generator = stream(seed, "token-bits", attempt)
-    plan = [(0, b) for b in range(limb_bits[0])] + [(1, b) for b in range(limb_bits[1])]
+    plan = [1] * limb_bits[0] + [2] * limb_bits[1]  # the channel that takes each bit, top bit of a limb first
     rounds = warm_up + len(plan)
     height = choose_prime(2**21 + int(generator.integers(0, 2**19)), rounds=rounds)
     spread = (2 * height - 8) // (4 * max(symbols - 1, 1))
@@ -185,11 +186,10 @@ def bit_hash(
             biases.append(0)
             outputs += [(0, 0, -3), (0, 1, -1)]
         if step >= warm_up:
-            limb, bit = plan[step - warm_up]
-            place = len(biases)
-            neurons.append((place, 0, 1))
-            biases.append(-1)
-            outputs += [(1 + limb, 0, 2**bit), (1 + limb, place, -(2**bit))]
+            channel, place = plan[step - warm_up], len(biases)  # limb <- 2 limb + [p > 0]
+            neurons += [(place, 0, 1), (place + 1, channel, 1)]
+            biases += [-1, 0]
+            outputs += [(channel, 0, 1), (channel, place, -1), (channel, place + 1, 1)]
         first = Affine.from_entries(len(biases), 3, neurons, biases)
         second = Affine.from_entries(3, len(biases), outputs, [height if advance else 0, 0, 0])
         blocks.append(Block(f"token/{step}", (first, second)))
@@ -199,8 +199,8 @@ def bit_hash(
         value = np.zeros((*numbers.shape, 2), dtype=np.int64)
         for step in range(rounds):
             if step >= warm_up:
-                limb, bit = plan[step - warm_up]
-                value[..., limb] += (state > 0).astype(np.int64) << bit
+                limb = plan[step - warm_up] - 1
+                value[..., limb] = 2 * value[..., limb] + (state > 0)
             state = height - 2 * np.abs(state)
         return value
 
