@@ -29,6 +29,7 @@ _SPARE_DIGITS = 2
 _SAMPLED_CELLS = 8
 _ROUGH_CHOICES = 8
 _PLANS = 10
+_ONE_CHAIN_KEYS = 3000
 _OVERFLOW_PRICE = 3.0
 """Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
 
@@ -103,7 +104,7 @@ def _excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "...
     """Rows that words of ``bits`` bits cannot take, overflow and expected deficit, per cell."""
     apart = np.minimum(np.abs(loads - bits), len(_DEFICIT) - 1)
     excess: np.ndarray = np.maximum(loads - bits, 0) + np.where(loads > 0, _DEFICIT[apart], 0.0)
-    return excess
+    return np.asarray(excess)
 
 
 class KeyHash:
@@ -132,9 +133,10 @@ class KeyHash:
         if len(self.ranges) == 1:
             limits = (lows[0], highs[0], self.dtype, self.seed, self.attempt)
             chain = single_chain(*limits, doublings)
-            if self.dtype != "float32" or chain is None:
+            few = self.dtype == "float32" and (len(self.inputs) > _ONE_CHAIN_KEYS or self.attempt >= 4)
+            if not few or chain is None:
                 return None if chain is None else (chain,)
-            more = single_chain(*limits, doublings + 1)  # one chain of float32 has too few digits
+            more = single_chain(*limits, doublings + 1)  # one chain of float32 has some 22 digits only
             return None if more is None else (chain, more)
         return limb_chains((lows[0], lows[1]), (highs[0], highs[1]), self.dtype, self.seed, self.attempt, doublings)
 

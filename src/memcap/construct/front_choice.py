@@ -91,8 +91,8 @@ def choose_front(
         reach = int(values.max()) * length * (OWN_FACTOR if per_position else 1)
         if reach + int(values.max()) > LARGEST_SUM[weights]:
             raise PrecisionError(
-                f"sums of {length} token values reach {reach.bit_length()} bits, which do not fit the exact integers of "
-                f"{weights}; map the tokens to 0..V-1 first, or use weights='exact'"
+                f"sums of {length} token values reach {reach.bit_length()} bits, which do not fit the exact integers "
+                f"of {weights}; map the tokens to 0..V-1 first, or use weights='exact'"
             )
         keys = keys_of(values, places, per_position=per_position)
         if _distinct(keys, items):
