@@ -121,8 +121,19 @@ def test_step_selectors_become_perceptrons_of_constant_width(classes):
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=12)
 def test_one_unit_anywhere_fails_the_check(data):
+    one_unit_fails(data)
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(max_examples=400)
+def test_one_unit_anywhere_fails_the_check_at_length(data):
+    one_unit_fails(data)
+
+
+def one_unit_fails(data):
     """Any number of any memory of any method and format, zero or not, changed by one."""
     name = data.draw(st.sampled_from(NAMES))
     network, keys, labels, weights = built(name)
