@@ -43,6 +43,21 @@ def test_a_study_becomes_a_page_and_figures(store, tmp_path, capsys):
     assert {"phase.svg", "phase.json", "phase-cells.csv", "exponents.svg", "collapse.svg", "captions.md"} <= names
 
 
+def test_simulated_retrieval_becomes_a_page(tmp_path, capsys, monkeypatch):
+    """The measurement people start with, from a grid file to a page."""
+    monkeypatch.chdir(tmp_path)
+    Path("grid.yaml").write_text(
+        "task: simulate\naxes: {dimension: [8, 16], samples: [16, 64, 512]}\n"
+        "fixed: {vocabulary: 16, length: 4, test_samples: 400}\nseeds: [0, 1]\n",
+        encoding="utf-8",
+    )
+    assert main(["study", "run", "grid.yaml", "--store", "phase.db"]) == 0
+    assert main(["study", "report", "phase.db", "-o", "phase.html", "--target", "0.7"]) == 0, capsys.readouterr().err
+    text = Path("phase.html").read_text(encoding="utf-8")
+    assert "12 / 12" in text
+    assert "cross recall 0.7" in text
+
+
 def test_json_says_what_was_written(store, tmp_path, capsys):
     page = tmp_path / "phase.html"
     assert main(["study", "report", str(store), "-o", str(page), "--outcome", "noise", "--target", "0", "--json"]) == 0
