@@ -17,7 +17,7 @@ from memcap.errors import ConfigurationError, PrecisionError, nearest
 from memcap.exact.counts import count
 
 EXACT_SELECTORS = ("step", "ramp", "bucket", "packed")
-FLOAT_SELECTORS = ("one-hot", "packed")
+FLOAT_SELECTORS = ("packed",)
 
 INTERPOLATOR_WORTH_TRYING = 4096
 """Above this many keys the interpolator is larger for every number of classes up to 2^16."""

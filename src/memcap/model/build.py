@@ -52,10 +52,11 @@ def build(
         weights: ``float64`` | ``float32`` | ``int64`` | ``exact`` (integers of any size, fewest parameters).
         method: ``keyless`` (smallest; unknown items get an arbitrary label) or ``keyed`` (stores keys; unknown items
             get None; exact weights only).
-        selector: ``auto`` takes the smallest; floats: ``one-hot``, ``packed``; exact: ``step``, ``ramp``, ``bucket``,
-            ``packed``; both: ``interpolator``.
+        selector: ``auto`` takes the smallest; floats: ``packed``; exact: ``step``, ``ramp``, ``bucket``, ``packed``;
+            both: ``interpolator``.
         seed: same seed, same weights.
-        lanes: hash lanes, an integer or ``"max"``: more lanes, less depth (float64, float32, int64).
+        lanes: accepted for float64, float32 and int64; all words of a key fold side by side at no cost, so every value
+            gives the same network.  Depth is traded by ``max_depth`` or ``bits``.
         bits: bits per word weight: fewer bits, more parameters.
         words: words per label bit.
         max_depth: refuse or trade parameters so that the depth stays at most this.
