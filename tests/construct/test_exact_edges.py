@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from memcap.construct.memorise import memorise_exact
+from memcap.construct.memorise import label_width, memorise_exact, relabel
+from memcap.errors import ConfigurationError, DataError, PrecisionError
+from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
+from memcap.exact.grouped import evaluate_grouped
 
 SELECTORS = ("packed", "bucket", "ramp", "step")
 
@@ -15,7 +20,7 @@ def recalled(made, keys, labels):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("items", [1, 2, 3, 5, 10, 33])
-def test_few_items(selector, items):
+def test_few_items_and_unknown_keys_give_labels_in_range(selector, items):
     numbers = np.random.default_rng(items)
     for bits in (1, 2, 5, 16):
         keys = np.sort(numbers.choice(1 << 12, items, replace=False))
@@ -25,3 +30,145 @@ def test_few_items(selector, items):
         unknown = evaluate(made.network, np.arange(0, int(keys.max()) + 1, 7))
         assert unknown.min() >= 0
         assert unknown.max() < 1 << bits
+
+
+@settings(max_examples=12)
+@given(
+    st.sampled_from(SELECTORS),
+    st.sets(st.integers(0, 2**50), min_size=2, max_size=120),
+    st.integers(1, 40),
+    st.integers(0, 10**6),
+)
+def test_any_keys_labels_and_seed(selector, keys, classes, seed):
+    array = np.array(sorted(keys), dtype=np.int64)
+    labels = np.random.default_rng(seed).integers(0, classes, len(array))
+    recalled(memorise_exact(array, labels, classes=classes, selector=selector, seed=seed), array, labels)
+
+
+def fibonacci_like(items: int) -> np.ndarray:
+    return np.unique((1.0005 ** np.arange(items * 12) * 50).astype(np.int64))[:items]
+
+
+ADVERSARIAL = {
+    "arange": lambda n: np.arange(n),
+    "far arange": lambda n: 2**40 + np.arange(n),
+    "spaced": lambda n: 2**20 * np.arange(n),
+    "squares": lambda n: np.arange(n) ** 2,
+    "two clusters": lambda n: np.concatenate([np.arange(n // 2), 2**44 + np.arange(n // 2)]),
+    "exponential": fibonacci_like,
+}
+
+
+@pytest.mark.parametrize("selector", ["packed", "step"])
+@pytest.mark.parametrize("name", sorted(ADVERSARIAL))
+def test_adversarial_keys(selector, name):
+    keys = ADVERSARIAL[name](1_500).astype(np.int64)
+    labels = np.random.default_rng(1).integers(0, 2, len(keys))
+    recalled(memorise_exact(keys, labels, classes=2, selector=selector), keys, labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(ADVERSARIAL))
+def test_adversarial_keys_at_the_size_of_the_published_table(name):
+    keys = ADVERSARIAL[name](20_000).astype(np.int64)
+    labels = np.random.default_rng(1).integers(0, 2, len(keys))
+    made = memorise_exact(keys, labels, classes=2, selector="packed")
+    np.testing.assert_array_equal(evaluate_grouped(made.network, keys), labels)
+    assert count(made.network).nonzero <= 1_300
+
+
+def test_equal_arguments_give_equal_weights_and_another_seed_others():
+    keys = np.random.default_rng(0).choice(10**6, 300, replace=False)
+    labels = keys % 2
+    one, two, other = (memorise_exact(keys, labels, classes=2, selector="packed", seed=s) for s in (3, 3, 4))
+    assert all(a.same_as(b) for (_, a), (_, b) in zip(one.network.maps(), two.network.maps(), strict=True))
+    maps = zip(one.network.maps(), other.network.maps(), strict=False)
+    assert not all(a.same_as(b) for (_, a), (_, b) in maps)
+
+
+def test_auto_is_the_smallest():
+    keys = np.random.default_rng(0).choice(10**6, 200, replace=False)
+    sizes = {
+        s: count(memorise_exact(keys, keys % 2, classes=2, selector=s).network).nonzero for s in (*SELECTORS, "auto")
+    }
+    assert sizes["auto"] == min(sizes.values())
+
+
+@pytest.mark.parametrize("selector", ["step", "bucket", "ramp"])
+def test_relabelling_changes_words_only(selector):
+    keys = np.random.default_rng(0).choice(10**6, 400, replace=False)
+    made = memorise_exact(keys, keys % 5, classes=5, selector=selector)
+    again = relabel(made, keys, keys % 3)
+    assert not again.rebuilt
+    assert 0 < again.changed < count(made.network).nonzero / 2
+    recalled(again.construction, keys, keys % 3)
+    assert relabel(made, keys, keys % 5).changed == 0
+    with pytest.raises(ConfigurationError, match="not made for these keys"):
+        relabel(made, keys + 1, keys % 5)
+
+
+def test_relabelling_a_packed_network_rebuilds_and_says_so():
+    keys = np.random.default_rng(0).choice(10**6, 100, replace=False)
+    made = memorise_exact(keys, keys % 2, classes=2, selector="packed")
+    again = relabel(made, keys, 1 - keys % 2)
+    assert again.rebuilt
+    recalled(again.construction, keys, 1 - keys % 2)
+
+
+@pytest.mark.parametrize("selector", ["bucket", "ramp", "step"])
+def test_limits_on_depth_and_weight_bits(selector):
+    keys = np.random.default_rng(0).choice(10**6, 600, replace=False)
+    free = memorise_exact(keys, keys % 2, classes=2, selector=selector)
+    wide = max(layer.largest.bit_length() for _, layer in free.network.maps())
+    shallow = memorise_exact(keys, keys % 2, classes=2, selector=selector, max_depth=free.network.depth - 6)
+    narrow = memorise_exact(keys, keys % 2, classes=2, selector=selector, bits=wide - 6)
+    assert shallow.network.depth <= free.network.depth - 6
+    assert max(layer.largest.bit_length() for _, layer in narrow.network.maps()) <= wide - 6
+    for made in (shallow, narrow):
+        recalled(made, keys, keys % 2)
+        assert count(made.network).nonzero >= count(free.network).nonzero - 12  # a better seed may be found by chance
+    with pytest.raises(ConfigurationError, match=r"max_depth=3|no packed plan|at most"):
+        memorise_exact(keys, keys % 2, classes=2, selector=selector, max_depth=3)
+
+
+@pytest.mark.parametrize("fingerprint", [2, 4])
+def test_fingerprints_reject_unknown_keys_at_their_rate(fingerprint):
+    numbers = np.random.default_rng(fingerprint)
+    keys = numbers.choice(10**6, 1_000, replace=False)
+    made = memorise_exact(keys, keys % 2, classes=2, reject_bits=fingerprint, selector="packed")
+    recalled(made, keys, keys % 2)
+    unknown = np.setdiff1d(numbers.integers(0, int(keys.max()), 40_000), keys)
+    accepted = (evaluate_grouped(made.network, unknown) < 2).mean()
+    deviation = np.sqrt(2.0**-fingerprint / len(unknown))
+    # buckets share words, so unknown keys are not quite independent: four and a half deviations and a tenth
+    assert abs(accepted - 2.0**-fingerprint) < 4.5 * deviation + 0.1 * 2.0**-fingerprint
+
+
+def test_widths():
+    assert [label_width(c) for c in (1, 2, 3, 4, 5, 256, 257)] == [1, 1, 2, 2, 3, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            {"selector": "pack"},
+            ConfigurationError,
+            r"selector must be one of .* got 'pack' \(did you mean 'packed'\?\)",
+        ),
+        ({"classes": 0}, ConfigurationError, "classes must be at least 1, got 0"),
+        ({"max_depth": 0}, ConfigurationError, "max_depth must be a positive integer, got 0"),
+        ({"bits": -1}, ConfigurationError, "bits must be a positive integer, got -1"),
+        ({"reject_bits": 99}, ConfigurationError, r"reject_bits must be in \[0, 22\] for 3 classes, got 99"),
+        ({"keys": np.array([4, 7, 4])}, DataError, "key 4 is given twice, in rows 1 and 3"),
+        ({"keys": np.array([4, -7, 5])}, DataError, "keys are non-negative integers, got -7"),
+        ({"keys": np.array([4, 2**60, 5])}, PrecisionError, "keys must be below 2"),
+        ({"labels": np.array([0, 1, 3])}, DataError, r"labels must be in \[0, 3\), got 3"),
+        ({"labels": np.array([0, 1])}, DataError, "one label per key, got 3 keys and 2 labels"),
+        ({"keys": np.array([], dtype=int), "labels": np.array([], dtype=int)}, DataError, "nothing to memorise"),
+    ],
+)
+def test_messages(change, error, message):
+    arguments = {"keys": np.array([1, 2, 3]), "labels": np.array([0, 1, 2]), "classes": 3} | change
+    with pytest.raises(error, match=message):
+        memorise_exact(arguments.pop("keys"), arguments.pop("labels"), **arguments)

@@ -16,9 +16,10 @@ import numpy as np
 from jaxtyping import Int
 
 from memcap.construct.construction import Construction
+from memcap.construct.packed import FEW_ITEMS, draw_modulus, patient_warmup
 from memcap.construct.packed_index import BUCKET_FACTORS, IndexPlan, place, plan_index
 from memcap.construct.residual_writer import Neuron, ResidualWriter
-from memcap.construct.tent import choose_prime, safe_warmup
+from memcap.construct.tent import safe_warmup
 from memcap.construct.word_folds import WordFolds, guard_bits, start_offset, value_cost, words_from_flips
 from memcap.construct.word_hash import HashPlan, plan_hash, solve_buckets
 from memcap.errors import HashUnlucky
@@ -44,7 +45,10 @@ def memorise_bucketed(
         HashUnlucky: when every seed leaves a bucket without independent rows.
     """
     largest, planes = int(keys.max()), label_bits
-    safe = safe_warmup(np.sort(keys), 16)
+    ordered = np.sort(keys)
+    warmups = [3, safe_warmup(ordered, 16)]
+    if len(keys) < FEW_ITEMS:
+        warmups.append(patient_warmup(ordered))
     candidates = []
     for odd in BUCKET_FACTORS:
         for twos in range(24):
@@ -52,8 +56,8 @@ def memorise_bucketed(
             if buckets > max(2, len(keys)):
                 break
             for number in range(SEEDS):
-                warmup = (3, safe)[number % 2]
-                modulus = choose_prime(2 * largest + 2, rounds=warmup, skip=number)
+                warmup = warmups[number % len(warmups)]
+                modulus = draw_modulus(largest, warmup, seed, number)
                 index = plan_index(modulus, odd, twos)
                 load = int(np.bincount(place(keys, modulus, warmup, index)[0]).max())
                 if most_values is not None and load + 1 > most_values:
@@ -62,7 +66,9 @@ def memorise_bucketed(
                 candidates.append((cost, number, odd, twos, warmup, modulus, load))
             if candidates and 3 * buckets > min(c[0] for c in candidates):
                 break
-    for _, number, odd, twos, warmup, modulus, load in sorted(candidates)[:12]:
+    candidates.sort()
+    patient = [c for c in candidates if c[4] == max(warmups)]
+    for _, number, odd, twos, warmup, modulus, load in [*candidates[:12], *patient[:4]]:
         index = plan_index(modulus, odd, twos)
         bucket, state = place(keys, modulus, warmup, index)
         order = np.argsort(bucket, kind="stable")

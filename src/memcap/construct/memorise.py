@@ -164,7 +164,13 @@ def _within(
     """Build; while the network is too deep or its weights too wide, build again with fewer hash values per word."""
     most: int | None = None
     while True:
-        made = _build(selector, keys, labels, label_bits, seed, most)
+        try:
+            made = _build(selector, keys, labels, label_bits, seed, most)
+        except HashUnlucky:
+            if most is None or most <= 2:
+                raise
+            most -= 1  # no plan with exactly so many values; fewer mean more buckets
+            continue
         excess = limits.excess(made.network)
         if excess == 0:
             return made

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from memcap.construct.construction import Construction
+from memcap.construct.kink_search import move_kinks
 from memcap.construct.packed_index import BUCKET_FACTORS, place, plan_index
 from memcap.construct.packed_network import PackedPlan, hinge_cost, write
 from memcap.construct.tent import choose_prime, safe_warmup
@@ -27,7 +28,11 @@ from memcap.errors import ConfigurationError, HashUnlucky
 from memcap.random import stream
 
 GROUPS = (2, 4, 8, 16, 32, 64)
-JUNK_GUESS = 5
+SEARCHED = (200, 30_000)
+"""Item counts at which kinks are moved (`kink_search`); beyond, moves take longer than the saved bits are worth."""
+SEARCH_LUCK = 19.0
+FEW_ITEMS = 200
+SEARCH_MOVES = 8_000
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ def _candidates(
     for layout in _layouts(len(keys), planes, most_values):
         for warmup in warmups:
             for number in range(_seeds(len(keys)) // len(warmups)):
-                modulus = _modulus(largest, warmup, seed, number)
+                modulus = draw_modulus(largest, warmup, seed, number)
                 index = plan_index(modulus, layout.odd, layout.twos)
                 bucket, _ = place(keys, modulus, warmup, index)
                 values = max(1, _values_needed(np.bincount(bucket, minlength=layout.buckets), luck))
@@ -140,15 +145,24 @@ def _candidates(
                     yield _Candidate(layout, warmup, number, modulus, values, rounds, estimate)
 
 
-def _modulus(largest: int, warmup: int, seed: int, number: int) -> int:
+def draw_modulus(largest: int, warmup: int, seed: int, number: int) -> int:
+    """A tent prime above twice the largest key; not the next one, which may hug a power of two and repeat itself."""
     low = 2 * largest + 2
     offset = int(stream(seed, "packed-modulus", number).integers(0, max(2, low // 16)))
     return choose_prime(low + offset, rounds=warmup)
 
 
 def _warmups(keys: Int[np.ndarray, " items"]) -> tuple[int, ...]:
-    safe = safe_warmup(np.sort(keys), 16)
+    ordered = np.sort(keys)
+    safe = safe_warmup(ordered, 16)
+    if len(keys) < FEW_ITEMS:
+        return tuple(sorted({0, 3, 8, safe, safe_warmup(ordered, 1), patient_warmup(ordered)}))
     return tuple(sorted({0, 3, 8, safe} if len(keys) < 200_000 else {0, safe}))
+
+
+def patient_warmup(ordered: Int[np.ndarray, " items"]) -> int:
+    """Rounds that part even neighbours, and move every key away from the tent's fixed points."""
+    return int(ordered[-1]).bit_length() + 8
 
 
 def memorise_packed(
@@ -169,11 +183,20 @@ def memorise_packed(
     Raises:
         HashUnlucky: when no plan has a solution.
     """
-    luck = math.log2(effort)
+    if most_values is None and label_bits == 1 and SEARCHED[0] <= len(keys) <= SEARCHED[1]:
+        made = _searched(keys, labels, seed)
+        if made is not None:
+            return made
+    luck = math.log2(effort) if most_values is None else 0.5  # under a limit there are no values to spare
     candidates = sorted(_candidates(keys, label_bits, seed, luck, most_values), key=lambda c: (c.estimate, c.seed))
     tried = 0
-    for extra, most in ((0, min(64, 4 + len(keys) // 16)), (1, 4), (2, 4), (4, 4), (8, 4), (16, 4)):
-        for candidate in candidates[:most]:
+    # a pair of neighbours in a wide range needs many rounds to part: the last resort is the longest warm-up
+    longest = max((c.warmup for c in candidates), default=0)
+    patient = [c for c in candidates if c.warmup == longest]
+    passes = [(candidates[: min(64, 4 + len(keys) // 16)], 0)]
+    passes += [(some[:4], extra) for some in (candidates, patient) for extra in (1, 2, 4, 8, 16)]
+    for some, extra in passes:
+        for candidate in some:
             wider = replace(candidate, values=candidate.values + extra)
             if extra:  # the plans that looked best failed: more values, and independent ones
                 wider = replace(wider, rounds=wider.values)
@@ -190,6 +213,16 @@ def memorise_packed(
     raise HashUnlucky(f"no packed plan of {len(keys)} items has a solution after {tried} tries; use another seed")
 
 
+def _searched(keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " items"], seed: int) -> Construction | None:
+    """A plan with fewer values than the fullest bucket has items, its kinks moved until all buckets are consistent."""
+    candidates = _candidates(keys, 1, seed, SEARCH_LUCK, None)
+    for candidate in sorted(candidates, key=lambda c: (c.estimate, c.seed))[:8]:
+        made, tries = _attempt(candidate, keys, labels, 1, seed, 3, moves=SEARCH_MOVES)
+        if made is not None:
+            return replace(made, structure=made.structure | {"tries": tries})
+    return None
+
+
 def _attempt(
     candidate: _Candidate,
     keys: Int[np.ndarray, " items"],
@@ -197,6 +230,7 @@ def _attempt(
     label_bits: int,
     seed: int,
     variants: int,
+    moves: int = 0,
 ) -> tuple[Construction | None, int]:
     """The network of a candidate by the first hash variant whose systems are all solvable, and the variants tried."""
     layout = candidate.layout
@@ -209,6 +243,13 @@ def _attempt(
     targets = ((1 << label_bits) - 1 - labels)[items].astype(np.int64)
     for variant in range(variants):
         hashing = plan_hash(index.width, candidate.values, candidate.rounds, label_bits, seed, variant)
+        if moves:
+            moved = move_kinks(
+                hashing, starts, state[items], targets, moves=moves, margin=6, seed=seed, variant=variant
+            )
+            if moved is None:
+                continue
+            hashing = moved
         flips = np.zeros((layout.buckets, label_bits, candidate.values), dtype=np.uint8)
         failed = solve_buckets(hashing, label_bits, starts, state[items], targets, flips, order)
         assert failed != -2, "a solved bucket does not give its labels"
