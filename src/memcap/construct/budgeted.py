@@ -6,6 +6,7 @@ every key evaluated in integer arithmetic.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionE
 from memcap.exact.network import Network
 
 _ATTEMPTS = 8
+_POOR = 4
 
 
 def memorise_budgeted(
@@ -88,13 +90,18 @@ def memorise_budgeted(
         highs[1] = (1 << limbs[1]) - 1
     ranges = tuple(zip(lows, highs, strict=True))
     shallowest: int | None = None
+    poor: Counter[int] = Counter()  # tent rounds after which hash bits were not independent
+    deep_enough = False
     for attempt in range(_ATTEMPTS):
-        hashing = KeyHash(ranges, inputs, dtype, seed, attempt)
+        avoid = frozenset(rounds for rounds, times in poor.items() if times >= _POOR)
+        hashing = KeyHash(ranges, inputs, dtype, seed, attempt, avoid)
         plans, least = candidates(hashing, demand)
+        deep_enough |= bool(plans)
         shallowest = least if shallowest is None else min(shallowest, least or shallowest)
         for tried, rough in enumerate(plans):
             codes = hashing.codes(rough.chains[0].doublings)
             plan = None if codes is None else with_enough_digits(codes, rough)
+            poor[rough.chains[0].doublings] += plan is None
             if codes is None or plan is None or (max_depth is not None and plan.depth > max_depth):
                 continue
             places = codes.places(plan)
@@ -108,10 +115,9 @@ def memorise_budgeted(
             if not np.array_equal(Fused(network).labels_of_inputs(inputs), labels):
                 raise RunError("the network that was written does not give the labels; this is a defect of memcap")
             return _construction(network, plan, dtype, attempt, tried, len(labels))
-    if max_depth is not None and shallowest is not None and shallowest > max_depth:
-        raise ConfigurationError(
-            f"no plan for {len(labels)} keys is at most {max_depth} layers deep; the shallowest found has {shallowest}"
-        )
+    if max_depth is not None and not deep_enough:
+        found = f"; the shallowest found has {shallowest}" if shallowest else "; allow more"
+        raise ConfigurationError(f"no plan for {len(labels)} keys is at most {max_depth} layers deep{found}")
     raise HashUnlucky(
         f"no solution for {len(labels)} keys and {classes} classes in {_ATTEMPTS} attempts from seed {seed} "
         f"({dtype}); try another seed, more bits, or weights='exact'"

@@ -22,13 +22,14 @@ from memcap.random import stream
 # Expected rank deficit of a random matrix whose sides differ by 0, 1, 2, ... (rows or columns), over GF(2).
 _DEFICIT = np.array([0.85, 0.42, 0.20, 0.10, 0.05, 0.025, 0.0125, 0.006])
 _MOST_GROUP_DIGITS = 9
-_SUBSETS = 64
+_SUBSETS = 48
 _ROUND_CHOICES = 4
 _ROUNDS = (0, 1, 2, 3, 4, 6, 8, 11, 14, 18, 22, 26, 30, 34, 38, 42, 46, 50, 54, 58, 62)
 _SPARE_DIGITS = 2
 _SAMPLED_CELLS = 8
 _ROUGH_CHOICES = 8
 _PLANS = 10
+_MOST_BASE_DIGITS = 30
 _ONE_CHAIN_KEYS = 3000
 _OVERFLOW_PRICE = 3.0
 """Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
@@ -114,6 +115,7 @@ class KeyHash:
         ranges: inclusive range of every network input.
         inputs: its values, one column each.
         dtype, seed, attempt: number format, and what names the random factors.
+        avoid: numbers of tent rounds that have failed.
     """
 
     def __init__(
@@ -123,12 +125,16 @@ class KeyHash:
         dtype: str,
         seed: int,
         attempt: int,
+        avoid: frozenset[int] = frozenset(),
     ) -> None:
+        self.avoid = avoid
         self.ranges, self.inputs, self.dtype, self.seed, self.attempt = ranges, inputs, dtype, seed, attempt
         self._codes: dict[int, KeyCodes | None] = {}
 
     def chains(self, doublings: int) -> tuple[Chain, ...] | None:
         """The chains with ``doublings`` tent rounds, or None where the number format has no room for them."""
+        if doublings in self.avoid:
+            return None
         lows, highs = tuple(r[0] for r in self.ranges), tuple(r[1] for r in self.ranges)
         if len(self.ranges) == 1:
             limits = (lows[0], highs[0], self.dtype, self.seed, self.attempt)
@@ -240,7 +246,8 @@ def _base_digits_are_random(codes: KeyCodes, cell_digits: int, bits: int) -> boo
         return False
     layout = TableLayout((), (1 << cell_digits,), (tuple(range(cell_digits)),))
     plan = BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), 1)
-    return with_enough_digits(codes, plan) is not None
+    enough = with_enough_digits(codes, plan)
+    return enough is not None and enough.digits <= max(_MOST_BASE_DIGITS, digits_needed(bits))
 
 
 def _rough_cost(
@@ -282,15 +289,15 @@ def _refined(
     """Plans for one rough choice: which digits number the groups, how many bits, how large the second table."""
     cells = np.bincount(codes.index(cell_digits).astype(np.int64), minlength=1 << cell_digits)
     cube = cells.reshape((2,) * cell_digits)
-    subsets = [tuple(range(group_digits))]
+    subsets = {tuple(range(group_digits)): None}
     for _ in range(_SUBSETS if 0 < group_digits < cell_digits else 0):
-        subsets.append(tuple(sorted(draw.choice(cell_digits, size=group_digits, replace=False).tolist())))
+        subsets[tuple(sorted(draw.choice(cell_digits, size=group_digits, replace=False).tolist()))] = None
     plans = []
     separated: dict[int, int | None] = {}
     for bits in _bits_to_try(cells, demand):
         excess = _excess_rows(cube, bits)
-        best, best_worst = subsets[0], np.inf
-        for subset in dict.fromkeys(subsets):
+        best, best_worst = next(iter(subsets)), np.inf
+        for subset in subsets:
             others = tuple(d for d in range(cell_digits) if d not in subset)
             worst = float(excess.sum(axis=others).max()) if others else float(excess.max())
             if worst < best_worst:
@@ -312,7 +319,7 @@ def _bits_to_try(cells: Int[np.ndarray, " cells"], demand: Demand) -> list[int]:
     most = demand.most_bits
     worst = int(cells.max(initial=1))
     around = [b for b in range(worst - 1, worst + 6) if 2 <= b <= most]
-    spread = [b for b in itertools.chain(range(most, max(0, most - 6), -1), range(most - 6, 1, -3)) if b >= 2]
+    spread = [b for b in itertools.chain(range(most, max(0, most - 4), -1), range(most - 4, 1, -4)) if b >= 2]
     return list(dict.fromkeys([*around, *spread]))
 
 
@@ -365,7 +372,7 @@ def with_enough_digits(codes: KeyCodes, plan: BudgetedPlan) -> BudgetedPlan | No
         for m in members:
             beta = plan.beta(base[m] >> np.uint64(length - plan.digits))
             deficit += min(len(m), plan.words.bits) - rank_of(beta)
-        if deficit <= 2 + 2 * expected:
+        if deficit <= 0.5 + np.sqrt(expected) + 2 * expected:
             return plan
         if plan.digits >= most:
             return None

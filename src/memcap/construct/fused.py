@@ -33,8 +33,9 @@ class _Program:
     Attributes:
         last: per layer 1 if it ends a block, else 0.
         outputs, inputs: shape per layer.
-        bias_start, column_start: where its biases and its column pointers begin.
-        bias, pointer, row, weight: the numbers, columns compressed.
+        bias_start, column_start: where its non-zero biases and its column pointers begin.
+        bias, bias_row: non-zero biases and the sums they belong to.
+        pointer, row, weight: the other entries, columns compressed.
         live: columns that hold entries, and where each layer's begin.
     """
 
@@ -44,6 +45,7 @@ class _Program:
     bias_start: NDArray[np.int64]
     column_start: NDArray[np.int64]
     bias: NDArray[Any]
+    bias_row: NDArray[np.int64]
     pointer: NDArray[np.int64]
     row: NDArray[np.int64]
     weight: NDArray[Any]
@@ -54,7 +56,7 @@ class _Program:
 def _program(blocks: list[Block], numbers: str) -> _Program:
     layers = [(layer, depth == len(b.layers) - 1) for b in blocks for depth, layer in enumerate(b.layers)]
     bias_start, column_start, live_start = [0], [0], [0]
-    biases, pointers, rows, weights, lives = [], [], [], [], []
+    biases, bias_rows, pointers, rows, weights, lives = [], [], [], [], [], []
     entries = 0
     for layer, _ in layers:
         if layer.weight.dtype == object or layer.bias.dtype == object:
@@ -65,9 +67,10 @@ def _program(blocks: list[Block], numbers: str) -> _Program:
         entries += len(layer.weight)
         rows.append(layer.row[order])
         weights.append(layer.weight[order])
-        biases.append(layer.bias)
+        bias_rows.append(np.flatnonzero(layer.bias))
+        biases.append(layer.bias[bias_rows[-1]])
         lives.append(np.flatnonzero(counts))
-        bias_start.append(bias_start[-1] + layer.outputs)
+        bias_start.append(bias_start[-1] + len(biases[-1]))
         column_start.append(column_start[-1] + layer.inputs + 1)
         live_start.append(live_start[-1] + len(lives[-1]))
 
@@ -81,6 +84,7 @@ def _program(blocks: list[Block], numbers: str) -> _Program:
         bias_start=np.array(bias_start, dtype=np.int64),
         column_start=np.array(column_start, dtype=np.int64),
         bias=joined(biases, numbers),
+        bias_row=joined(bias_rows, "int64"),
         pointer=joined(pointers, "int64"),
         row=joined(rows, "int64"),
         weight=joined(weights, numbers),
@@ -191,6 +195,7 @@ def _run(program: _Program, state: NDArray[Any]) -> None:
         program.bias_start,
         program.column_start,
         program.bias,
+        program.bias_row,
         program.pointer,
         program.row,
         program.weight,
@@ -203,21 +208,22 @@ def _run(program: _Program, state: NDArray[Any]) -> None:
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
-def _apply(last, outputs, bias_start, column_start, bias, pointer, row, weight, live, live_start, scratch, state):
+def _apply(
+    last, outputs, bias_start, column_start, bias, bias_row, pointer, row, weight, live, live_start, scratch, state
+):
     for item in range(state.shape[0]):
         now = state[item]
         source, turn = now, 0
         for layer in range(last.shape[0]):
             pointers = pointer[column_start[layer] :]
-            biases = bias[bias_start[layer] :]
             target = scratch[turn]
             if last[layer]:
                 target = now
-                for r in range(outputs[layer]):
-                    target[r] += biases[r]
             else:
                 for r in range(outputs[layer]):
-                    target[r] = biases[r]
+                    target[r] = 0
+            for k in range(bias_start[layer], bias_start[layer + 1]):
+                target[bias_row[k]] += bias[k]
             for k in range(live_start[layer], live_start[layer + 1]):
                 column = live[k]
                 x = source[column]
