@@ -17,9 +17,8 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from memcap.errors import ConfigurationError, FitError
-from memcap.study.fits import Column, Critical
+from memcap.study.fits import Column, Critical, Scale
 
-Scale = str  # "logit" or "linear"
 _NEIGHBOURS = 1  # distinct values used on each side of the crossing, beyond the two that enclose it
 _STEEPEST = 1e4  # a logit that changes faster than this per unit of log(x) is a step, not a slope
 

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 Column = Sequence[Any] | NDArray[Any]
 """Values of one column, one per point."""
 
+Scale = str
+"""``"logit"`` or ``"linear"``: on which scale a response is a straight line."""
+
+Method = str
+"""``"profile"`` or ``"bootstrap"``: how an exponent gets its interval."""
+
 Censored = Literal["above", "below"] | None
 
 

@@ -1,6 +1,7 @@
 """The fits of a study: critical values, exponents, comparisons of laws; ``Study`` inherits them.
 
 What is computed lives in ``critical_fit``, ``power_law`` and ``law_comparison``; this file brings it the cells.
+These are imported where they are used: statistics take seconds to import, and runs, tables and exports need none.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ from typing import Any
 
 from memcap.errors import ConfigurationError
 from memcap.study import measurements
-from memcap.study.critical_fit import Scale
-from memcap.study.fits import Critical, Exponent, LawScore
+from memcap.study.finished_cells import Cells, Points
+from memcap.study.fits import Critical, Exponent, LawScore, Method, Scale
 from memcap.study.law import read_law
-from memcap.study.law_comparison import compare
-from memcap.study.lines import Cells, Points, critical_lines, points_of_cells, points_of_lines
-from memcap.study.power_law import Method, fit_power_law
 from memcap.study.record import State
 from memcap.study.store import Store
 
@@ -60,6 +58,8 @@ class Fitting:
             FitError: if the cells cannot carry the question; the message names the line.
             ConfigurationError: if a name or an option is wrong.
         """
+        from memcap.study.lines import critical_lines
+
         return critical_lines(
             self._cells(task, where),
             axis,
@@ -102,6 +102,8 @@ class Fitting:
             FitError: if the points cannot support the law; the message says why.
             ConfigurationError: if the law, a name or an option is wrong.
         """
+        from memcap.study.power_law import fit_power_law
+
         points, spread, censored = self._points([law], response, target, task, where, options)
         return fit_power_law(points, law, spread=spread, censored=censored, method=method, confidence=confidence)
 
@@ -121,6 +123,8 @@ class Fitting:
             FitError: if the points cannot support a law or the comparison.
             ConfigurationError: if a law, a name or an option is wrong.
         """
+        from memcap.study.law_comparison import compare
+
         points, spread, censored = self._points(laws, response, target, task, where, options)
         return compare(points, laws, spread=spread, censored=censored)
 
@@ -133,6 +137,8 @@ class Fitting:
         where: str | None,
         options: Mapping[str, Any],
     ) -> tuple[Points, list[float] | None, list[str | None] | None]:
+        from memcap.study.lines import critical_lines, points_of_cells, points_of_lines
+
         parsed = [read_law(law) for law in laws]
         if not parsed:
             raise ConfigurationError("no law given; write one as 'samples ~ dimension^a'")

@@ -16,11 +16,10 @@ from scipy import stats
 
 from memcap.errors import ConfigurationError, FitError, nearest
 from memcap.random import stream
-from memcap.study.fits import Column, Exponent
+from memcap.study.fits import Column, Exponent, Method
 from memcap.study.law import Law, read_law
 from memcap.study.tobit import Tobit
 
-Method = str  # "profile" or "bootstrap"
 _EXACT = 1e-10  # residuals of the logarithms below this are rounding
 
 

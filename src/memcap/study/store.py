@@ -24,6 +24,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
+from memcap.study.batch import Batch, batches_of
 from memcap.study.cell import Cell
 from memcap.study.record import Outcome, Record, State
 
@@ -89,6 +90,10 @@ class Store(ABC):
     @abstractmethod
     def records(self, states: Sequence[State] | None = None) -> Iterator[Record]:
         """Rows in the order of adding, as they all were at one moment."""
+
+    def batches(self, states: Sequence[State] | None = None) -> Iterator[Batch]:
+        """The rows of ``records`` as columns; a store that can decode many rows at once does so here."""
+        return batches_of(self.records(states))
 
     @abstractmethod
     def meta(self) -> dict[str, str]:

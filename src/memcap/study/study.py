@@ -18,6 +18,7 @@ import pandas as pd
 
 from memcap.errors import ConfigurationError, nearest
 from memcap.study import backends
+from memcap.study.bulk_table import columns_in_bulk
 from memcap.study.cell import Cell, canonical
 from memcap.study.driver import Driver, Limits, Observer, RunSummary, recover
 from memcap.study.execution import versions
@@ -30,7 +31,7 @@ from memcap.study.record import Record, State
 from memcap.study.schedule import EveryCell, Schedule
 from memcap.study.sqlite_store import SqliteStore
 from memcap.study.store import Store
-from memcap.study.table import columns_of, frame_of
+from memcap.study.table import frame_of
 
 S = TypeVar("S", bound="Study")
 
@@ -192,7 +193,7 @@ class Study(Fitting):
         Raises:
             ConfigurationError: for an unknown state, or if ``where`` does not fit.
         """
-        return frame_of(columns_of(self.store.records(self._states(states)), where))
+        return frame_of(columns_in_bulk(self.store.batches(self._states(states)), where))
 
     def export(self, path: str | Path, *, states: Sequence[str] | None = None, where: str | None = None) -> int:
         """Write the table of ``frame`` as ``.parquet``, ``.csv`` or ``.jsonl``; returns the number of rows.
@@ -201,7 +202,7 @@ class Study(Fitting):
             ConfigurationError: for another ending, an unknown state, or if ``where`` does not fit.
             RunError: if the file cannot be written.
         """
-        columns = columns_of(self.store.records(self._states(states)), where)
+        columns = columns_in_bulk(self.store.batches(self._states(states)), where)
         write_table(columns, Path(path))
         return len(columns["identity"])
 

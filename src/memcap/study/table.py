@@ -3,7 +3,7 @@
 Columns, in this order: ``identity``, ``task``; one per setting; ``seed``, ``state``; one per result, nested ones as
 ``outer.inner``; then how it went (``seconds`` ... ``error``).  A value that a row does not have is ``None`` in the
 columns and missing in the frame; NaN and infinities stay what they are.  A result with the name of another column is
-called ``result.name``.
+called ``result.name``.  ``columns_of`` is the readable definition, row by row; ``bulk_table`` does the same in bulk.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from memcap.errors import ConfigurationError, nearest
+from memcap.study.batch import FROM_OUTCOME
 from memcap.study.cell import canonical
 from memcap.study.expression import Expression
 from memcap.study.record import Record, State
@@ -36,19 +37,6 @@ LAST = (
     "error",
 )
 RESERVED = frozenset({*FIRST, *MIDDLE, *LAST})
-_FROM_OUTCOME = (
-    "seconds",
-    "cpu_seconds",
-    "peak_memory",
-    "started",
-    "finished",
-    "host",
-    "device",
-    "data_hash",
-    "error_type",
-    "error",
-)
-
 Columns = dict[str, list[Any]]
 
 
@@ -96,8 +84,8 @@ class _Group:
             column.extend([None] * (rows - len(column)))
 
 
-def _renamed(values: dict[str, Any], taken: Set[str], prefix: str) -> dict[str, Any]:
-    """``values`` with a prefix on the names that another column has."""
+def renamed(values: dict[str, Any], taken: Set[str], prefix: str) -> dict[str, Any]:
+    """``values`` by name, with a prefix on the names that another column has."""
     if values.keys().isdisjoint(taken):
         return values
     return {(prefix + n if n in taken else n): v for n, v in values.items()}
@@ -123,13 +111,13 @@ def columns_of(records: Iterable[Record], where: str | None = None) -> Columns:
     for record in records:
         total += 1
         outcome = record.outcome
-        mine = _renamed(record.settings, RESERVED, "setting.")
+        mine = renamed(record.settings, RESERVED, "setting.")
         found = flatten(outcome.result) if outcome is not None and record.state is State.DONE else {}
-        found = _renamed(found, RESERVED | mine.keys(), "result.")
+        found = renamed(found, RESERVED | mine.keys(), "result.")
         facts: dict[str, Any] = dict.fromkeys(LAST)
         facts.update(attempts=record.attempts, task_version=record.task_version)
         if outcome is not None:
-            for name in _FROM_OUTCOME:
+            for name in FROM_OUTCOME:
                 facts[name] = getattr(outcome, name)
             if outcome.versions is not versions:  # rows of one run share them
                 versions, versions_text = outcome.versions, canonical(outcome.versions)
