@@ -28,15 +28,17 @@ def configuration(figure: str, scale: str) -> list[dict[str, Any]]:
 def measured(
     figure: str, scale: str, *, seed: int, workers: int, progress: Progress | None, only: str | None
 ) -> tuple[list[dict[str, Any]], str]:
-    """All sizes of a figure, and the hash of the configuration that was run."""
-    entries = [e for e in configuration(figure, scale) if only is None or only in e["series"]]
-    if not entries:
-        names = sorted({str(e["series"]) for e in configuration(figure, scale)})
-        raise ConfigurationError(f"no series of {figure} contains {only!r}; series: {', '.join(names)}")
-    digest = hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()[:16]
-    rows = measure_all(
-        list(cells_of(entries)), seed=seed, workers=workers, progress=progress, what=f"building {figure}"
-    )
+    """All sizes of a figure, and the hash of the configuration that was run.
+
+    ``only`` keeps the cells whose name, ``"<series>, <classes> classes"``, contains it.
+    """
+    every = list(cells_of(configuration(figure, scale)))
+    names = [f"{cell['series']}, {cell['classes']} classes" for cell in every]
+    cells = [cell for cell, name in zip(every, names, strict=True) if only is None or only in name]
+    if not cells:
+        raise ConfigurationError(f"no series of {figure} contains {only!r}; series: {'; '.join(dict.fromkeys(names))}")
+    digest = hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()[:16]
+    rows = measure_all(cells, seed=seed, workers=workers, progress=progress, what=f"building {figure}")
     return rows, digest
 
 
@@ -66,7 +68,7 @@ def law_tables(rows: list[dict[str, Any]]) -> tuple[list[Table], list[dict[str, 
         try:
             law = fit_sqrt_law(n, b, p)
         except FitError as reason:
-            laws.append({"series": series, "classes": classes, "reason": str(reason)})
+            laws.append({"series": series, "classes": classes, "points": len(points), "reason": str(reason)})
         else:
             laws.append({"series": series, "classes": classes, **vars(law)})
     fitted: Table = {
@@ -79,7 +81,7 @@ def law_tables(rows: list[dict[str, Any]]) -> tuple[list[Table], list[dict[str, 
 
 def _law_row(law: dict[str, Any]) -> list[Any]:
     if "reason" in law:
-        return [law["series"], law["classes"], None, law["reason"], None, None, None]
+        return [law["series"], law["classes"], law["points"], "too few points", None, None, None]
     shown = [f"{law[x]:.2f} [{law[f'{x}_interval'][0]:.2f}, {law[f'{x}_interval'][1]:.2f}]" for x in "acd"]
     return [law["series"], law["classes"], law["points"], *shown, f"{100 * law['worst']:.1f} %"]
 
