@@ -77,9 +77,7 @@ def engines(samples: int) -> None:
     for name, peak in (("autograd", autograd_peak), ("closed form", exact_peak), ("small-step", small_peak)):
         ratio = middle["autograd"] / middle[name]
         print(f"  {name:12} {middle[name]:8.3f} s   {ratio:7.1f} x   peak {peak:.2f} GiB")
-    print(
-        f"  largest relative difference: closed form {exact_error:.1e}; small-step against η = {ETA:g} {small_error:.1e}"
-    )
+    print(f"  largest relative difference: closed form {exact_error:.1e}; small-step, η = {ETA:g}: {small_error:.1e}")
 
 
 def many(samples: int) -> None:

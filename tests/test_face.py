@@ -23,4 +23,4 @@ def test_every_public_name_resolves(name):
 
 def test_a_misspelt_name_gets_a_hint():
     with pytest.raises(AttributeError, match="did you mean 'MemcapError'"):
-        memcap.MemcapErorr  # noqa: B018
+        memcap.MemcapErorr

@@ -1,4 +1,4 @@
-"""Reads a memory folder with NumPy alone and answers; nothing of memcap is used.  This is the format, in twenty lines."""
+"""Reads a memory folder with NumPy alone and answers; nothing of memcap is used.  The format, in twenty lines."""
 
 import json
 from pathlib import Path

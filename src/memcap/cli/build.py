@@ -42,7 +42,12 @@ def _lanes(context: click.Context, parameter: click.Parameter, value: str) -> in
 )
 @click.option("--selector", default="auto", show_default=True, metavar="NAME", help="auto takes the smallest.")
 @click.option(
-    "--lanes", default="1", show_default=True, callback=_lanes, metavar="N|max", help="Accepted; all words fold side by side (see --max-depth)."
+    "--lanes",
+    default="1",
+    show_default=True,
+    callback=_lanes,
+    metavar="N|max",
+    help="Accepted; all words fold side by side (see --max-depth).",
 )
 @click.option("--bits", type=int, metavar="B", help="Bits per word weight.")
 @click.option("--words", type=int, metavar="R", help="Words per label bit.")

@@ -161,7 +161,9 @@ def _chain(
     a = most - int(draw.integers(0, max(1, most // 4)))  # other low digits, the same top ones
     if doublings:
         span = sum(c * (hi - lo) for c, lo, hi in zip(coefficients, lows, highs, strict=True))
-        reach = choose_prime(2 * a * span + 5, rounds=min(doublings, 64), skip=int(draw.integers(0, 6)))
+        # not the least prime: 2^w times a span close to a power of two would come back to almost 0
+        wider = int(2 * a * span * (1 + float(draw.uniform(1 / 512, 1 / 8 if doublings > 8 else 1 / 256)))) + 5
+        reach = choose_prime(min(max(wider, 2 * a * span + 5), _most_doubled(dtype)), rounds=min(doublings, 64))
         least = sum(c * lo for c, lo in zip(coefficients, lows, strict=True))
         offset = centred_offset(a * span, reach) - 4 * a * least
         return Chain(tuple(4 * a * c for c in coefficients), offset, reach, doublings)
