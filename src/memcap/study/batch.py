@@ -36,12 +36,12 @@ class Batch:
     """Consecutive rows of a store.
 
     Attributes:
-        facts: one list per name in ``FACTS``; ``None`` where a row has no outcome yet; ``versions`` as JSON text.
+        facts: one column per name in ``FACTS``; ``None`` where a row has no outcome yet; ``versions`` as JSON text.
         settings: one dict per row.
         results: one dict per row; empty unless the row is done.
     """
 
-    facts: dict[str, list[Any]]
+    facts: dict[str, Sequence[Any]]
     settings: list[dict[str, Any]]
     results: list[dict[str, Any]]
 
@@ -61,7 +61,7 @@ def batches_of(records: Iterable[Record], rows: int = ROWS) -> Iterator[Batch]:
     """Records as batches of at most ``rows``."""
     waiting = iter(records)
     while block := list(itertools.islice(waiting, rows)):
-        facts: dict[str, list[Any]] = {
+        facts: dict[str, Sequence[Any]] = {
             "identity": [r.identity for r in block],
             "task": [r.task for r in block],
             "seed": [r.seed for r in block],

@@ -6,7 +6,9 @@ tests compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from memcap.errors import ConfigurationError, nearest
@@ -14,19 +16,23 @@ from memcap.study.batch import Batch
 from memcap.study.expression import Expression
 from memcap.study.table import FIRST, LAST, MIDDLE, RESERVED, Columns, flatten, renamed
 
+Row = dict[str, Any]
+Part = dict[str, Sequence[Any]]
+"""Columns of some rows."""
+
 
 class _Uneven(Exception):
     """Nested results that differ in shape from row to row."""
 
 
-def _columns(rows: list[dict[str, Any]]) -> Columns:
-    """Dicts with the same keys in the same order, as one list per key."""
-    return {n: list(c) for n, c in zip(rows[0], zip(*map(dict.values, rows), strict=True), strict=True)}
+def _columns(rows: Sequence[Row]) -> Part:
+    """Dicts with the same keys in the same order, as one column per key."""
+    return dict(zip(rows[0], zip(*map(dict.values, rows), strict=True), strict=True))
 
 
-def _flattened(rows: list[dict[str, Any]], prefix: str = "") -> Columns:
+def _flattened(rows: Sequence[Row], prefix: str = "") -> Part:
     """As ``_columns``, nested dicts with dotted names."""
-    flat: Columns = {}
+    flat: Part = {}
     for name, column in _columns(rows).items():
         if dict in set(map(type, column)):
             shapes = {tuple(v) if type(v) is dict else None for v in column}
@@ -39,51 +45,81 @@ def _flattened(rows: list[dict[str, Any]], prefix: str = "") -> Columns:
     return flat
 
 
-def _spread(parts: list[tuple[list[int], Columns]], rows: int) -> Columns:
+def _spread(parts: list[tuple[list[int], Part]], rows: int) -> Part:
     """Columns of parts of a batch as columns of the whole batch; what a row lacks is ``None``."""
-    if len(parts) == 1:
-        return parts[0][1]
-    whole: Columns = {}
+    whole: dict[str, list[Any]] = {}
     for places, columns in parts:
         for name, values in columns.items():
             column = whole.setdefault(name, [None] * rows)
             for place, value in zip(places, values, strict=True):
                 column[place] = value
-    return whole
+    return dict(whole)
 
 
-def _side_by_side(batch: Batch, results: list[dict[str, Any]], *, flat: bool = False) -> tuple[Columns, Columns]:
+def _side_by_side(settings: list[Row], results: list[Row], *, flat: bool = False) -> tuple[Part, Part]:
     """Columns of settings and of results, in the order in which they first appear."""
+
+    def columns(some: list[Row], others: list[Row]) -> tuple[Part, Part]:
+        mine = renamed(_columns(some), RESERVED, "setting.")
+        found = _columns(others) if flat else _flattened(others)
+        return mine, renamed(found, RESERVED | mine.keys(), "result.")
+
+    shapes = list(zip(map(tuple, settings), map(tuple, results), strict=True))
+    if len(set(shapes)) == 1:
+        return columns(settings, results)
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
-    for place, (mine, found) in enumerate(zip(batch.settings, results, strict=True)):
-        alike.setdefault((tuple(mine), tuple(found)), []).append(place)
-    settings_parts, results_parts = [], []
-    for places in alike.values():
-        mine = renamed(_columns([batch.settings[i] for i in places]), RESERVED, "setting.")
-        rows = [results[i] for i in places]
-        found = renamed(_columns(rows) if flat else _flattened(rows), RESERVED | mine.keys(), "result.")
-        settings_parts.append((places, mine))
-        results_parts.append((places, found))
-    return _spread(settings_parts, len(batch)), _spread(results_parts, len(batch))
+    for place, shape in enumerate(shapes):
+        alike.setdefault(shape, []).append(place)
+    groups = list(alike.values())
+    parts = [columns([settings[i] for i in places], [results[i] for i in places]) for places in groups]
+    mine, found = (list(zip(groups, [part[k] for part in parts], strict=True)) for k in (0, 1))
+    return _spread(mine, len(settings)), _spread(found, len(settings))
 
 
-def _table(batch: Batch) -> tuple[Columns, Columns]:
+def _table(batch: Batch) -> tuple[Part, Part]:
     try:
-        return _side_by_side(batch, batch.results)
+        return _side_by_side(batch.settings, batch.results)
     except _Uneven:
-        return _side_by_side(batch, [flatten(r) for r in batch.results], flat=True)
+        return _side_by_side(batch.settings, [flatten(r) for r in batch.results], flat=True)
 
 
-def _keep(condition: Expression, batch: Batch, settings: Columns, results: Columns) -> list[bool]:
-    names = sorted(condition.names)
-    absent = [None] * len(batch)
-    columns = [batch.facts.get(n, settings.get(n, results.get(n, absent))) for n in names]
-    if not names:
-        return [bool(condition.evaluate({}))] * len(batch)
-    return [
-        None not in row and bool(condition.evaluate(dict(zip(names, row, strict=True))))
-        for row in zip(*columns, strict=True)
-    ]
+class _Filter:
+    """Rows where a condition is true; knows which columns there were."""
+
+    def __init__(self, where: str) -> None:
+        self._condition = Expression(where)
+        self._names = sorted(self._condition.names)
+        self._named: set[str] = set()
+
+    def keep(self, batch: Batch) -> list[bool]:
+        evaluate = self._condition.evaluate
+        if not self._names:
+            return [bool(evaluate({}))] * len(batch)
+        columns = [self._simple(batch, n) for n in self._names]
+        if not all(columns):  # nested, renamed or absent: look at the whole table
+            mine, found = _table(batch)
+            self._named.update(RESERVED, mine, found)
+            absent = [None] * len(batch)
+            columns = [batch.facts.get(n, mine.get(n, found.get(n, absent))) for n in self._names]
+        else:
+            self._named.update(self._names)
+        rows = zip(*columns, strict=True)
+        return [None not in row and bool(evaluate(dict(zip(self._names, row, strict=True)))) for row in rows]
+
+    @staticmethod
+    def _simple(batch: Batch, name: str) -> Sequence[Any]:
+        """A column that no other has to be made for; empty if it is not such a one."""
+        if name in batch.facts:
+            return batch.facts[name]
+        rows = zip(batch.settings, batch.results, strict=True)
+        column = [mine[name] if name in mine else found.get(name) for mine, found in rows]
+        kinds = set(map(type, column))
+        return [] if "." in name or dict in kinds or kinds == {type(None)} else column
+
+    def check(self) -> None:
+        """Refuse names that no row has."""
+        for name in sorted(set(self._names) - self._named):
+            raise ConfigurationError(f"where: no column {name!r}{nearest(name, self._named)}")
 
 
 class _Growing:
@@ -93,7 +129,7 @@ class _Growing:
         self.columns: Columns = {}
         self._rows = 0
 
-    def extend(self, part: Columns, rows: int) -> None:
+    def extend(self, part: Mapping[str, Sequence[Any]], rows: int) -> None:
         for name, values in part.items():
             self.columns.setdefault(name, [None] * self._rows).extend(values)
         for name, column in self.columns.items():
@@ -102,34 +138,39 @@ class _Growing:
         self._rows += rows
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause Python's cyclic collector: plain data has no cycles, and looking for them takes as long as the table."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_no_collection()
 def columns_in_bulk(batches: Iterable[Batch], where: str | None = None) -> Columns:
     """The tidy table as lists of equal length, rows in the order of the store; as ``table.columns_of``.
 
     Raises:
         ConfigurationError: if ``where`` is not an expression or names no column.
     """
-    condition = Expression(where) if where else None
-    named: set[str] = set()
+    filter = _Filter(where) if where else None
     facts, settings, results = _Growing(), _Growing(), _Growing()
     empty = True
     for batch in batches:
         empty = False
-        mine, found = _table(batch)
-        if condition is not None:
-            if not condition.names <= named:
-                named.update(RESERVED, mine, found)
-            keep = _keep(condition, batch, mine, found)
-            if not any(keep):
-                continue
-            if not all(keep):
-                batch = batch.where(keep)
-                mine, found = _table(batch)
-        facts.extend(batch.facts, len(batch))
-        settings.extend(mine, len(batch))
-        results.extend(found, len(batch))
-    if condition is not None and not empty:
-        for name in sorted(condition.names - named):
-            raise ConfigurationError(f"where: no column {name!r}{nearest(name, named)}")
+        if filter is not None:
+            batch = batch.where(filter.keep(batch))
+        if len(batch):
+            mine, found = _table(batch)
+            facts.extend(batch.facts, len(batch))
+            settings.extend(mine, len(batch))
+            results.extend(found, len(batch))
+    if filter is not None and not empty:
+        filter.check()
     every = {**{n: facts.columns.get(n, []) for n in RESERVED}, **settings.columns, **results.columns}
     names = [*FIRST, *settings.columns, *MIDDLE, *results.columns, *LAST]
     return {name: every[name] for name in names}

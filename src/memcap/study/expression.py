@@ -78,6 +78,18 @@ def _arithmetic(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return checked
 
 
+def _connected(closures: list[_Closure], *, stop: bool) -> _Closure:
+    """``or`` if the first true part decides (``stop``), ``and`` if the first false one does."""
+
+    def connect(values: Mapping[str, Any]) -> bool:
+        for closure in closures:
+            if bool(closure(values)) is stop:
+                return stop
+        return not stop
+
+    return connect
+
+
 class Expression:
     """A safe expression over named settings.
 
@@ -145,9 +157,7 @@ class Expression:
                 return lambda values: apply(inner(values))
             case ast.BoolOp(op=connective, values=parts):
                 closures = [self._compile(part) for part in parts]
-                if isinstance(connective, ast.And):
-                    return lambda values: all(c(values) for c in closures)
-                return lambda values: any(c(values) for c in closures)
+                return _connected(closures, stop=isinstance(connective, ast.Or))
             case ast.Compare(left=left, ops=ops, comparators=others) if all(type(o) in _COMPARE for o in ops):
                 return self._chain([left, *others], [_COMPARE[type(o)] for o in ops])
             case ast.IfExp(test=test, body=body, orelse=orelse):
@@ -172,6 +182,9 @@ class Expression:
 
     def _chain(self, operands: list[ast.expr], tests: list[Callable[[Any, Any], Any]]) -> _Closure:
         closures = [self._compile(o) for o in operands]
+        if len(tests) == 1:
+            (left, right), test = closures, tests[0]
+            return lambda values: test(left(values), right(values))
 
         def compare(values: Mapping[str, Any]) -> bool:
             results = [c(values) for c in closures]

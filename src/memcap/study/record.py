@@ -89,7 +89,8 @@ class Record:
     outcome: Outcome | None
 
 
-_MARK = "$float"
+MARK = "$float"
+"""The one key of the dict that stands for NaN or an infinity in JSON."""
 
 
 def plain(value: Any) -> Any:
@@ -103,7 +104,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         if math.isfinite(value):
             return float(value)
-        return {_MARK: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+        return {MARK: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
     if isinstance(value, np.generic | np.ndarray):
         return plain(value.tolist())
     if isinstance(value, dict):
@@ -114,7 +115,7 @@ def plain(value: Any) -> Any:
 
 
 def _restore(pairs: dict[str, Any]) -> Any:
-    return float(pairs[_MARK]) if len(pairs) == 1 and _MARK in pairs else pairs
+    return float(pairs[MARK]) if len(pairs) == 1 and MARK in pairs else pairs
 
 
 def dumps(value: Any) -> str:
@@ -128,4 +129,4 @@ def dumps(value: Any) -> str:
 
 def loads(text: str) -> Any:
     """The inverse of ``dumps``."""
-    return json.loads(text, object_hook=_restore) if _MARK in text else json.loads(text)
+    return json.loads(text, object_hook=_restore) if MARK in text else json.loads(text)
