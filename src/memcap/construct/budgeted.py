@@ -17,8 +17,9 @@ from memcap.construct.budgeted_plan import BudgetedPlan
 from memcap.construct.budgeted_search import Demand, KeyHash, candidates, with_enough_digits
 from memcap.construct.construction import Construction
 from memcap.construct.fused import Fused
-from memcap.construct.hash_tables import eliminate, solve_labels
+from memcap.construct.hash_tables import PlaneSystem, eliminate, solve_labels
 from memcap.construct.key_digits import widest_key
+from memcap.construct.skewed_labels import prefix_code, skewed_plan
 from memcap.construct.word_format import EXACT_BITS, most_bits
 from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, RunError, nearest
 from memcap.exact.network import Network
@@ -58,6 +59,8 @@ def memorise_budgeted(
         words: words a key reads per label bit: 1, 2, or None for the cheaper.
         max_depth: most ReLU layers.
 
+    Classes in the order of falling frequency get a prefix code when that is smaller (`structure["label_code"]`).
+
     Returns:
         A construction whose network has been evaluated on every key in integer arithmetic.
 
@@ -89,6 +92,7 @@ def memorise_budgeted(
     if limbs is not None:
         highs[1] = (1 << limbs[1]) - 1
     ranges = tuple(zip(lows, highs, strict=True))
+    code = prefix_code(labels, classes, demand.most_bits)
     shallowest: int | None = None
     poor: Counter[int] = Counter()  # tent rounds after which hash bits were not independent
     deep_enough = False
@@ -108,9 +112,13 @@ def memorise_budgeted(
             system = eliminate(places, plan.layout, plan.words.bits)
             if system is None:
                 continue
-            solved, acc = solve_labels(system, places, plan.layout, plan.words, labels, plan.planes)
-            if not np.array_equal((acc >> 1) & ((1 << plan.planes) - 1), labels):
-                raise RunError("the words that were solved do not give the labels; this is a defect of memcap")
+            plane = PlaneSystem(places, plan.layout, system)
+            planes, bits_wanted = [plane] * plan.planes, labels
+            skewed = None if code is None else skewed_plan(codes, plan, labels, code)
+            if skewed is not None and code is not None and skewed[0].parameters < plan.parameters:
+                plan, planes = skewed
+                bits_wanted = code.aligned()[labels]
+            solved, _ = solve_labels(planes, plan.words, bits_wanted)
             network = write_network(plan, solved, inputs=names, input_range=ranges, key_limbs=limbs)
             if not np.array_equal(Fused(network).labels_of_inputs(inputs), labels):
                 raise RunError("the network that was written does not give the labels; this is a defect of memcap")
@@ -202,7 +210,7 @@ def _construction(
     network: Network, plan: BudgetedPlan, dtype: str, attempt: int, tried: int, items: int
 ) -> Construction:
     layout = plan.layout
-    real = [layout.groups * (n - layout.first_piece(t)) for t, n in enumerate(layout.pieces)]
+    words = [layout.groups * plan.plane_tables(k).real(t) for k in range(plan.planes) for t in range(plan.tables)]
     structure: dict[str, Any] = {
         "bits": plan.words.bits,
         "label_bits": plan.planes,
@@ -210,8 +218,9 @@ def _construction(
         "lanes": plan.tables * plan.planes,
         "groups": layout.groups,
         "pieces": list(layout.pieces),
-        "words": sum(real) * plan.planes,
-        "fill": items / (sum(real) * plan.words.bits),
+        "label_code": "fixed" if plan.code is None else "prefix",
+        "words": sum(words),
+        "fill": items * plan.planes / (sum(words) * plan.words.bits) if plan.code is None else None,
         "index_digits": layout.digits,
         "base_digits": plan.digits,
         "warmup": plan.doublings,

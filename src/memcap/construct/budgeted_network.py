@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from memcap.construct.budgeted_plan import BudgetedPlan
 from memcap.construct.named_block import NamedBlock, Unit
+from memcap.construct.prefix_decoder import FINISHED, NUMBER, decode_blocks
 from memcap.exact.affine import Affine
 from memcap.exact.network import Network
 
@@ -22,13 +23,13 @@ def word_channel(table: int, plane: int) -> str:
 
 def write_network(
     plan: BudgetedPlan,
-    solved: UInt64[ndarray, "planes words"],
+    solved: list[UInt64[ndarray, " words"]],
     *,
     inputs: tuple[str, ...],
     input_range: tuple[tuple[int, int], ...],
     key_limbs: tuple[int, int] | None,
 ) -> Network:
-    """The network of ``plan`` with the words ``solved`` (as `hash_tables.solve_labels` returns them)."""
+    """The network of ``plan`` with the words ``solved``, one array per label bit (`hash_tables.solve_labels`)."""
     channels = _channels(plan)
     folds = _Folds(plan)
     blocks: list[NamedBlock] = []
@@ -57,7 +58,10 @@ def write_network(
         [(channels.index(f"p{c}"), i, w) for c in plan.used_chains for i, w in enumerate(plan.chains[c].factors)],
         [(channels.index(f"p{c}"), plan.chains[c].offset) for c in plan.used_chains],
     )
-    output = "label" if plan.tables == 1 else word_channel(0, 0)
+    output, unit, offset = ("label", 1, 0) if plan.tables == 1 else (word_channel(0, 0), 2, 0)
+    if plan.code is not None:
+        blocks += decode_blocks(plan.code, word_channel(0, 0))
+        output, unit, offset = NUMBER, 1, plan.code.offset(plan.code.longest)
     return Network(
         inputs=inputs,
         input_range=input_range,
@@ -65,8 +69,8 @@ def write_network(
         channels=tuple(channels),
         embed=embed,
         stages=tuple(b.written(channels) for b in blocks),
-        read=Affine.from_entries(1, len(channels), [(0, channels.index(output), 1)]),
-        unit=plan.tables,
+        read=Affine.from_entries(1, len(channels), [(0, channels.index(output), 1)], [offset]),
+        unit=unit,
         key_limbs=key_limbs,
     )
 
@@ -80,6 +84,8 @@ def _channels(plan: BudgetedPlan) -> list[str]:
     names += [word_channel(t, k) for t in range(plan.tables) for k in range(plan.planes)]
     if plan.tables == 1:
         names.append("label")
+    if plan.code is not None:
+        names += [NUMBER, FINISHED]
     return names
 
 
@@ -164,7 +170,7 @@ def _one_hot(channel: str, values: int, first: int) -> tuple[list[Unit], list[Un
     return hinges, units
 
 
-def _table_block(plan: BudgetedPlan, solved: UInt64[ndarray, "planes words"]) -> NamedBlock:
+def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " words"]]) -> NamedBlock:
     """One-hot group and piece numbers, then one neuron per piece and label bit: (q + 2) / q parameters a word.
 
     With exactly one group unit at 1, ``sum_l (w_l - gate) [L = l] + gate [I = i]`` is the word if I = i, else not
@@ -186,23 +192,25 @@ def _table_block(plan: BudgetedPlan, solved: UInt64[ndarray, "planes words"]) ->
     units, outputs = [], []
     for plane in range(plan.planes):
         stored = words.stored(solved[plane]).tolist()
-        for table, pieces in enumerate(layout.pieces):
+        tables = plan.plane_tables(plane)
+        for table, pieces in enumerate(tables.pieces):
             channel = word_channel(table, plane)
             for piece in range(layout.first_piece(table), pieces):
-                start = q * (sum(layout.pieces[:table]) + piece)
+                start = q * (sum(tables.pieces[:table]) + piece)
                 row = stored[start : start + q]
+                hot_values = [v for v, p in enumerate(tables.maps[table]) if p == piece and layout.pieces[table] > 1]
                 if gated:
-                    lowered = gate if pieces > 1 else 0
+                    lowered = gate if table or pieces > 1 else 0
                     inputs = {f"group={g}": w - lowered for g, w in enumerate(row)}
-                    if pieces > 1:
-                        inputs[f"piece.{table}={piece}"] = gate
+                    if lowered:
+                        inputs |= {f"piece.{table}={v}": gate for v in hot_values}
                     name = f"{channel} piece {piece}"
                     units.append(Unit(name, inputs))
                     outputs.append((channel, name, 1))
                 elif q > 1:
                     outputs += [(channel, f"group={g}", w) for g, w in enumerate(row)]
                 elif pieces > 1:
-                    outputs.append((channel, f"piece.{table}={piece}", row[0]))
+                    outputs += [(channel, f"piece.{table}={v}", row[0]) for v in hot_values]
                 else:
                     bias[channel] += row[0]
     layers = [hinges, hot, units] if gated else [hinges, hot]

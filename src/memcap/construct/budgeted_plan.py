@@ -7,7 +7,7 @@ Derived here: docs/theory/budgeted.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from jaxtyping import UInt64
 
 from memcap.construct.hash_tables import TableLayout
 from memcap.construct.key_digits import Chain
+from memcap.construct.prefix_code import PrefixCode
 from memcap.construct.word_format import WordFormat
 
 
@@ -33,6 +34,29 @@ def pair_order(digits: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
+class PlaneTables:
+    """The tables of one label bit: the same index digits, perhaps fewer pieces.
+
+    Attributes:
+        pieces: pieces per table, the free one included.
+        maps: per table, the piece of every piece number I.
+    """
+
+    pieces: tuple[int, ...]
+    maps: tuple[tuple[int, ...], ...]
+
+    def real(self, table: int) -> int:
+        """Pieces that hold words."""
+        return self.pieces[table] - (1 if table else 0)
+
+    def gates(self, table: int) -> int:
+        """Weights that gate the pieces of ``table``; a single piece is not gated."""
+        if table == 0:
+            return len(self.maps[0]) if self.pieces[0] > 1 else 0
+        return sum(piece > 0 for piece in self.maps[table])
+
+
+@dataclass(frozen=True)
 class BudgetedPlan:
     """Everything that fixes the network but for the word weights.
 
@@ -42,6 +66,8 @@ class BudgetedPlan:
         digits: base digits x_1 .. x_n, of which the hash bits are made.
         words: word format (B).
         planes: label bits.
+        tables_by_plane: tables per label bit, the lowest first; empty if all are those of ``layout``.
+        code: what the label bits mean if they are not the class in binary.
     """
 
     chains: tuple[Chain, ...]
@@ -49,6 +75,8 @@ class BudgetedPlan:
     digits: int
     words: WordFormat
     planes: int
+    tables_by_plane: tuple[PlaneTables, ...] = ()
+    code: PrefixCode | None = None
 
     @property
     def doublings(self) -> int:
@@ -58,6 +86,16 @@ class BudgetedPlan:
     @property
     def tables(self) -> int:
         return len(self.layout.pieces)
+
+    def plane_tables(self, plane: int) -> PlaneTables:
+        """Tables of one label bit."""
+        if self.tables_by_plane:
+            return self.tables_by_plane[plane]
+        return PlaneTables(self.layout.pieces, tuple(tuple(range(n)) for n in self.layout.pieces))
+
+    def plane_layout(self, plane: int) -> TableLayout:
+        """The layout of one label bit; only its sizes are meaningful if pieces were merged."""
+        return replace(self.layout, pieces=self.plane_tables(plane).pieces)
 
     @property
     def digit_order(self) -> list[int]:
@@ -138,9 +176,10 @@ class BudgetedPlan:
         elif max(self.layout.pieces) > 1:
             table = 2
         join = 1 if self.tables * self.planes > 1 else 0
+        decode = decoder_depth(self.code) if self.code else 0
         read = len(self.read_folds) + (self.tables == 1) if self.planes == 1 else len(self.read_strips)
         before = self.doublings + self.layout.digits + self.early_digits
-        return before + table + self.words.bits + join + read
+        return before + table + self.words.bits + join + read + decode
 
     @property
     def parameters(self) -> int:
@@ -158,7 +197,8 @@ class BudgetedPlan:
             elif max(layout.pieces) == 1:
                 total += self.planes * layout.groups
             else:
-                total += self.planes * real * (layout.groups + 1 + (pieces > 1))
+                for plane in map(self.plane_tables, range(self.planes)):
+                    total += plane.real(table) * (layout.groups + 1) + plane.gates(table)
         total += lanes  # the constant of every word channel
         total += sum(len(reads) + lanes for reads in self.hash_bits if reads)
         total += 3 * lanes * bits - lanes
@@ -169,7 +209,31 @@ class BudgetedPlan:
             total += 6 * len(self.read_strips)
             if self.tables == 1:
                 total += 2 * self.planes - 2
-        return total + 1  # the read-out weight
+        return total + (decoder_parameters(self.code) if self.code else 0) + 1  # the read-out weight
+
+
+def finishing(code: PrefixCode) -> list[int]:
+    """Lengths, other than the longest, at which some code ends."""
+    return [n for n in range(code.shortest, code.longest) if code.end(n) > code.first(n)]
+
+
+def decoder_depth(code: PrefixCode) -> int:
+    """One layer per bit and one per length at which codes end."""
+    return code.longest + len(finishing(code))
+
+
+def decoder_parameters(code: PrefixCode) -> int:
+    """Parameters of `prefix_decoder.decode_blocks`."""
+    total = 0
+    for bit in range(1, code.longest + 1):
+        gated = bit > code.shortest
+        total += 6 + 2 * (bit < code.longest) + 2 * gated  # two units: acc, bias, Y; the strip; the gates
+        total += (2 + gated) if bit > 1 else 0  # Y doubles
+    for length in finishing(code):
+        total += 8 if length > code.shortest else 6
+        total += 2 * (code.offset(length) != code.offset(code.longest))
+        total -= code.end(length) == 1  # a bias of 0
+    return total + (code.offset(code.longest) != 0)
 
 
 def digits_needed(bits: int) -> int:

@@ -101,7 +101,7 @@ def _mask(digits: int) -> np.uint64:
     return np.uint64((1 << digits) - 1)
 
 
-def _excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """Rows that words of ``bits`` bits cannot take, overflow and expected deficit, per cell."""
     apart = np.minimum(np.abs(loads - bits), len(_DEFICIT) - 1)
     excess: np.ndarray = np.maximum(loads - bits, 0) + np.where(loads > 0, _DEFICIT[apart], 0.0)
@@ -258,7 +258,7 @@ def _rough_cost(
     # overflow of every word length at once, from the histogram of loads
     histogram = np.bincount(loads)
     sizes = np.arange(len(histogram))
-    excess = (histogram * _excess_rows(sizes[None, :], bits[:, None])).sum(axis=1)
+    excess = (histogram * excess_rows(sizes[None, :], bits[:, None])).sum(axis=1)
     costs = []
     planes = demand.planes
     base_digits = max(2, int(2 * np.log2(max(items, 2))) - cell_digits - 4)
@@ -295,7 +295,7 @@ def _refined(
     plans = []
     separated: dict[int, int | None] = {}
     for bits in _bits_to_try(cells, demand):
-        excess = _excess_rows(cube, bits)
+        excess = excess_rows(cube, bits)
         best, best_worst = next(iter(subsets)), np.inf
         for subset in subsets:
             others = tuple(d for d in range(cell_digits) if d not in subset)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int, UInt64
+from jaxtyping import Bool, Int, UInt64
 
 from memcap.construct.gf2_packed import PackedBasis, packed_basis
 from memcap.construct.word_format import FREE, WordFormat, popcount
@@ -98,9 +98,20 @@ class System:
     bases: list[PackedBasis]
 
 
-def eliminate(places: Places, layout: TableLayout, bits: int) -> System | None:
-    """The systems of all groups, or None if some row depends on others (then this layout or hash cannot serve)."""
+def eliminate(
+    places: Places, layout: TableLayout, bits: int, matters: Bool[np.ndarray, " items"] | None = None
+) -> System | None:
+    """The systems of all groups, or None if some row depends on others (then this layout or hash cannot serve).
+
+    Args:
+        places: where every item looks.
+        layout: the tables.
+        bits: of a word.
+        matters: items to include; all if None.
+    """
     order = np.argsort(places.group, kind="stable")
+    if matters is not None:
+        order = order[matters[order]]
     starts = np.searchsorted(places.group[order], np.arange(layout.groups + 1))
     # the first table on top: its words are eliminated first, the overflow falls to the later tables
     offsets = np.empty(places.piece.shape, dtype=np.int64)
@@ -120,48 +131,63 @@ def eliminate(places: Places, layout: TableLayout, bits: int) -> System | None:
     return System(items, bases)
 
 
+@dataclass
+class PlaneSystem:
+    """Where items look for one label bit, and the equations of the items for which that bit matters."""
+
+    places: Places
+    layout: TableLayout
+    system: System
+
+
 def solve_labels(
-    system: System,
-    places: Places,
-    layout: TableLayout,
-    words: WordFormat,
-    labels: Int[np.ndarray, " items"],
-    planes: int,
-) -> tuple[UInt64[np.ndarray, "planes words"], Int[np.ndarray, " items"]]:
-    """Words of every label bit, and the accumulator ``acc`` of every item, with ``(acc >> 1) mod 2^planes = label``.
+    planes: list[PlaneSystem], words: WordFormat, labels: Int[np.ndarray, " items"]
+) -> tuple[list[UInt64[np.ndarray, " words"]], Int[np.ndarray, " items"]]:
+    """Words of every label bit, and the accumulator ``acc`` of every item: bit k + 1 of acc is bit k of the label.
 
     Word ``(table, piece, group)`` stands at ``q * (pieces of earlier tables + piece) + group``.  Planes are solved
-    from the lowest: a later plane changes higher bits of acc only.
+    from the lowest: a later plane changes higher bits of acc only.  Where a plane leaves an item out, its bit is
+    whatever comes out.
     """
-    tables, q, bits = len(layout.pieces), layout.groups, words.bits
-    place = [q * (sum(layout.pieces[:t]) + places.piece[t]) + places.group for t in range(tables)]
+    beta = planes[0].places.beta
     acc = np.zeros(len(labels), dtype=np.int64)
-    start = tables * (popcount(places.beta) + words.half_gap)
-    for plane in range(planes):
-        acc += start << plane
-    solved = np.full((planes, layout.words), FREE, dtype=np.uint64)
-    fixed = np.zeros(len(labels), dtype=np.int64)  # what free words contribute to the parity
-    for t in range(1, tables):
-        fixed ^= np.where(places.piece[t] == 0, popcount(places.beta & np.uint64(FREE)) & 1, 0)
+    start = len(planes[0].layout.pieces) * (popcount(beta) + words.half_gap)
+    for k in range(len(planes)):
+        acc += start << k
+    solved = []
+    for k, plane in enumerate(planes):
+        chosen = _solve_plane(plane, words, ((labels >> k) ^ (acc >> (k + 1))) & 1)
+        excess = words.excess(chosen)
+        for t, pieces in enumerate(plane.places.piece):
+            at = plane.layout.groups * (sum(plane.layout.pieces[:t]) + pieces) + plane.places.group
+            acc += (excess[at] - 2 * popcount(chosen[at] & beta)) << k
+        solved.append(chosen)
+    return solved, acc
+
+
+def _solve_plane(
+    plane: PlaneSystem, words: WordFormat, wanted: Int[np.ndarray, " items"]
+) -> UInt64[np.ndarray, " words"]:
+    """Words with the wanted parity for every item of the plane's system."""
+    places, layout, bits = plane.places, plane.layout, words.bits
+    solved = np.full(layout.words, FREE, dtype=np.uint64)
+    for t in range(1, len(layout.pieces)):  # what free words contribute
+        wanted = wanted ^ np.where(places.piece[t] == 0, popcount(places.beta & np.uint64(FREE)) & 1, 0)
     slots = [
-        (t, piece, bits * (layout.unknowns_below(t) + piece - layout.first_piece(t)))
-        for t in range(tables)
+        (
+            layout.groups * (sum(layout.pieces[:t]) + piece),
+            bits * (layout.unknowns_below(t) + piece - layout.first_piece(t)),
+        )
+        for t in range(len(layout.pieces))
         for piece in range(layout.first_piece(t), layout.pieces[t])
     ]
-    for plane in range(planes):
-        wanted = ((labels >> plane) ^ (acc >> (plane + 1)) ^ fixed) & 1
-        for members, basis in zip(system.items, system.bases, strict=True):
-            if len(members) == 0:
-                continue
+    for members, basis in zip(plane.system.items, plane.system.bases, strict=True):
+        if len(members):
             z = basis.solve(wanted[members] == 1)
             group = int(places.group[members[0]])
-            for t, piece, bottom in slots:
-                solved[plane, q * (sum(layout.pieces[:t]) + piece) + group] = _bits_at(z, bottom, bits)
-        chosen = solved[plane]
-        excess = words.excess(chosen)
-        for t in range(tables):
-            acc += (excess[place[t]] - 2 * popcount(chosen[place[t]] & places.beta)) << plane
-    return solved, acc
+            for start, bottom in slots:
+                solved[start + group] = _bits_at(z, bottom, bits)
+    return solved
 
 
 def _bits_at(words: UInt64[np.ndarray, " words"], bottom: int, bits: int) -> int:
