@@ -6,15 +6,16 @@ Refuses to report if a backend changes a result, or if an export loses a row.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from memcap.study.cell import Cell
-from memcap.study.measurements import Measurement
 from memcap.study.record import Outcome, State
 from memcap.study.sqlite_store import SqliteStore
 from memcap.study.study import Study
@@ -22,40 +23,57 @@ from memcap.study.study import Study
 CELLS, SECONDS, STORED = 400, 0.020, 100_000
 
 
-@dataclass(frozen=True)
-class WaitSettings:
-    x: int
-    seconds: float = SECONDS
-
-
-def run_wait(settings: dict) -> dict:
-    time.sleep(settings["seconds"])
-    return {"square": settings["x"] ** 2}
-
-
-wait = Measurement("wait", WaitSettings, run_wait)
-
-
 def overhead() -> None:
-    grid = {"task": "benchmarks.study:wait", "axes": {"x": {"from": 1, "to": CELLS, "step": 1}}}
-    print(f"{CELLS} cells of {SECONDS * 1e3:.0f} ms")
-    squares = {}
-    for workers in (0, 1, 2):
-        with tempfile.TemporaryDirectory() as folder, Study.open(Path(folder) / "study.db") as study:
-            began = time.perf_counter()
-            study.run(grid, workers=workers)
-            wall = time.perf_counter() - began
-            frame = study.frame()
-            squares[workers] = dict(zip(frame["x"], frame["square"], strict=True))
-            if squares[workers] != {x: x * x for x in range(1, CELLS + 1)}:
-                raise SystemExit(f"refusing to report: wrong results with {workers} workers")
-            work = float(frame["seconds"].sum())
-        slots = max(1, workers)
-        where = f"{workers} processes" if workers else "in process"
-        print(
-            f"  {where:12} {wall:6.2f} s, machinery {1e3 * (wall - work / slots) * slots / CELLS:5.2f} ms a cell, "
-            f"{100 * work / wall / slots:5.1f} % of {slots} slots busy (start of the processes included)"
-        )
+    """Cells that wait show what the machinery adds to wall time; cells that compute show what share of the processor
+    time of driver and workers the cells get, which a busy machine hardly changes."""
+    print(f"{CELLS} cells of {SECONDS * 1e3:.0f} ms; load of this machine {_load()}")
+    for task in ("wait", "compute"):
+        grid = {
+            "task": f"benchmarks.short_cells:{task}",
+            "axes": {"x": {"from": 1, "to": CELLS, "step": 1}},
+            "fixed": {"seconds": SECONDS},
+        }
+        for workers in (0, 1, 2):
+            _measure(task, grid, workers)
+    print(f"load of this machine afterwards {_load()}")
+
+
+def _measure(task: str, grid: dict, workers: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, Study.open(Path(folder) / "study.db") as study:
+        began, cpu = time.perf_counter(), _processor_time()
+        study.run(grid, workers=workers)
+        wall, cpu = time.perf_counter() - began, _processor_time() - cpu
+        frame = study.frame()
+    if dict(zip(frame["x"], frame["square"], strict=True)) != {x: x * x for x in range(1, CELLS + 1)}:
+        raise SystemExit(f"refusing to report: wrong results with {workers} workers")
+    slots = max(1, workers)
+    work, cells_cpu = float(frame["seconds"].sum()), float(frame["cpu_seconds"].sum())
+    steady = _steady_use(frame["started"].to_numpy(), frame["finished"].to_numpy(), slots)
+    where = f"{workers} processes" if workers else "in process"
+    line = (
+        f"  {task:8} {where:12} {wall:6.2f} s, {100 * work / wall / slots:5.1f} % of {slots} slots busy "
+        f"({100 * steady:5.1f} % once all have begun), processor time beside the cells "
+        f"{1e3 * (cpu - cells_cpu) / CELLS:5.2f} ms a cell"
+    )
+    print(line + (f", {100 * cells_cpu / cpu:5.1f} % of it all in cells" if task == "compute" else ""))
+
+
+def _steady_use(started: np.ndarray, finished: np.ndarray, slots: int) -> float:
+    """Share of the slots busy between the moment when all are and the last start: without starting and tail."""
+    order = np.argsort(started)
+    begin, end = float(started[order[slots - 1]]), float(started.max())
+    inside = np.clip(finished, begin, end) - np.clip(started, begin, end)
+    return float(inside.sum()) / (end - begin) / slots
+
+
+def _processor_time() -> float:
+    """Of this process and of its children that have ended, seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
 LOOK = """
@@ -99,13 +117,17 @@ def large_store() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.db"
         expected = fill(path)
-        print(f"{STORED:,} stored cells, {path.stat().st_size / 2**20:.0f} MiB: open, filter, export, in a new process")
+        size = path.stat().st_size / 2**20
+        print(f"{STORED:,} stored cells, {size:.0f} MiB: open, filter, export, in a new process; load {_load()}")
         for ending in ("parquet", "csv", "jsonl"):
             command = [sys.executable, "-c", LOOK, str(path), str(Path(folder) / f"out.{ending}")]
+            before = _processor_time()
             told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             if told["rows"] != STORED or told["some"] != expected:
                 raise SystemExit(f"refusing to report: {told} instead of {STORED} rows and {expected} filtered")
-            print(f"  {ending:8} {told['seconds']:5.2f} s, peak {told['peak'] / 2**20:4.0f} MiB")
+            used = _processor_time() - before
+            peak = told["peak"] / 2**20
+            print(f"  {ending:8} {told['seconds']:5.2f} s ({used:5.2f} s of processor), peak {peak:4.0f} MiB")
 
 
 def main() -> None:

@@ -99,6 +99,6 @@ def open_backend(
         limit = None if memory_limit is None else bytes_of(memory_limit)
         pool = ProcessSlots(workers, threads=threads, memory_limit=limit)
         try:
-            yield Backend(pool, workers, lambda: 2 * workers)
+            yield Backend(pool, workers, lambda: 3 * workers)  # running, ahead in the pipe, next
         finally:
             pool.shutdown(cancel_futures=True)

@@ -4,6 +4,9 @@
 process and one pair of pipes; when the process dies only the future it was working on fails (``WorkerDied``), and the
 slot starts another process for the next one.  A job may carry an ``affinity``: slots prefer what they did last, so
 that cells with a shared part meet it where it was made.
+
+A worker whose jobs are short is sent one job ahead, so that it need not wait for its driver between two of them.  If
+it dies, the job ahead was not begun (its predecessor's answer is still missing) and goes back to the queue.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from typing import Any, TypeVar
 import psutil
 
 from memcap.errors import ConfigurationError, RunError
-from memcap.study.worker import read_frame, write_frame
+from memcap.study.worker import frame, read_frame, write_frame
 
 T = TypeVar("T")
+_SHORT = 0.25  # seconds of a job after which its worker is sent one ahead; behind a longer one a job might wait long
+_AHEAD_BYTES = 4096  # a job ahead must fit into the pipe: a worker that writes an answer does not read
 _WATCH_SECONDS = 0.02  # between two looks at the workers' memory
 
 
@@ -48,6 +53,21 @@ class _Job:
     future: Future[Any]
     work: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
     affinity: str
+    claimed: bool = False  # its future is running; also while it waits for another worker than the one that died
+
+
+def _claim(job: _Job) -> bool:
+    """Whether the job may begin: it was not cancelled."""
+    job.claimed = job.claimed or job.future.set_running_or_notify_cancel()
+    return job.claimed
+
+
+def _drop(job: _Job) -> None:
+    """The job will not be done."""
+    if job.future.cancel():
+        job.future.set_running_or_notify_cancel()  # wakes those who wait for it
+    else:
+        job.future.set_exception(RunError("the workers have been shut down"))
 
 
 class _Slot:
@@ -58,9 +78,13 @@ class _Slot:
         self.affinity = ""
         self.busy = False
         self.over_limit = 0
+        self.ahead: _Job | None = None  # in the worker's pipe, behind the job that it is doing
+        self.short = False  # whether the latest job was
 
     def start(self, threads: int) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
+            self.stop()
+            self.over_limit = 0
             names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
             environment = {**os.environ, **dict.fromkeys(names, str(threads))}
             self.process = subprocess.Popen(
@@ -108,7 +132,7 @@ class ProcessSlots(Executor):
         self._limit = memory_limit
         self._jobs: list[_Job] = []
         self._changed = threading.Condition()
-        self._closed = False
+        self._closed = self._aborted = False
         self._slots = [_Slot() for _ in range(workers)]
         self._supervisors = [
             threading.Thread(target=self._supervise, args=(slot,), daemon=True, name=f"memcap-slot-{n}")
@@ -139,8 +163,9 @@ class ProcessSlots(Executor):
         with self._changed:
             self._closed = True
             if cancel_futures:
+                self._aborted = True
                 for job in self._jobs:
-                    job.future.cancel()
+                    _drop(job)
                 self._jobs.clear()
                 for slot in self._slots:
                     if slot.process is not None:
@@ -151,44 +176,96 @@ class ProcessSlots(Executor):
                 thread.join()
 
     def _pick(self, slot: _Slot) -> _Job | None:
-        """The next job for ``slot``: of its own group, else of a group that no other slot holds, else the first."""
+        """The next job for ``slot``, waiting for one; ``None`` when there will be none."""
         with self._changed:
             while not self._jobs:
                 if self._closed:
                     return None
                 slot.busy = False
                 self._changed.wait()
-            held = {s.affinity for s in self._slots if s is not slot and s.busy}
-            own = next((j for j in self._jobs if j.affinity and j.affinity == slot.affinity), None)
-            free = next((j for j in self._jobs if j.affinity not in held), self._jobs[0])
-            job = own or free
-            self._jobs.remove(job)
-            slot.affinity, slot.busy = job.affinity, True
+            job = self._best(slot)
+            slot.busy = True
             return job
+
+    def _best(self, slot: _Slot) -> _Job:
+        """Of its own group, else of a group that no other slot holds, else the first."""
+        held = {s.affinity for s in self._slots if s is not slot and s.busy}
+        own = next((j for j in self._jobs if j.affinity and j.affinity == slot.affinity), None)
+        free = next((j for j in self._jobs if j.affinity not in held), self._jobs[0])
+        job = own or free
+        self._jobs.remove(job)
+        slot.affinity = job.affinity
+        return job
+
+    def _pick_ahead(self, slot: _Slot) -> _Job | None:
+        """A job to wait in the worker's pipe: only if jobs are short and enough are left for the other slots.
+
+        With a memory limit there is none: a worker that is ended must be ended for the job that it is known to do.
+        """
+        with self._changed:
+            enough = len(self._jobs) >= len(self._slots)
+            return self._best(slot) if enough and slot.short and self._limit is None and not self._closed else None
 
     def _supervise(self, slot: _Slot) -> None:
         try:
-            while (job := self._pick(slot)) is not None:
-                if job.future.set_running_or_notify_cancel():
-                    self._perform(slot, job)
+            while (job := slot.ahead or self._pick(slot)) is not None:
+                sent, slot.ahead = job is slot.ahead, None
+                if _claim(job):
+                    self._perform(slot, job, sent=sent)
         finally:
+            self._take_back(slot)
             slot.stop()
 
-    def _perform(self, slot: _Slot, job: _Job) -> None:
-        slot.over_limit = 0
+    def _take_back(self, slot: _Slot) -> None:
+        """The job ahead of a worker that died waits for a living one, before all others."""
+        with self._changed:
+            job, slot.ahead = slot.ahead, None
+            if job is not None and self._aborted:
+                _drop(job)
+            elif job is not None:
+                self._jobs.insert(0, job)
+                self._changed.notify()
+
+    def _send_ahead(self, slot: _Slot, process: subprocess.Popen[bytes]) -> None:
+        job = self._pick_ahead(slot)
+        if job is None or not _claim(job):
+            return
+        slot.ahead = job
         try:
-            process = slot.start(self._threads_each)
+            message = frame(job.work)
+        except Exception:  # told when its turn comes
+            message = b""
+        if not 0 < len(message) <= _AHEAD_BYTES:
+            self._take_back(slot)
+            return
+        assert process.stdin is not None
+        try:
+            process.stdin.write(message)
+            process.stdin.flush()
+        except BrokenPipeError:  # the worker is dead; whether it has answered before is read by the caller
+            self._take_back(slot)
+
+    def _perform(self, slot: _Slot, job: _Job, *, sent: bool) -> None:
+        """Have one job done; ``sent``: the worker has it already."""
+        began = time.monotonic()
+        try:
+            process = slot.process if sent and slot.process is not None else slot.start(self._threads_each)
             assert process.stdin is not None
             assert process.stdout is not None
-            write_frame(process.stdin, job.work)  # type: ignore[arg-type]
+            if not sent:
+                write_frame(process.stdin, job.work)  # type: ignore[arg-type]
+            self._send_ahead(slot, process)
             worked, value = read_frame(process.stdout)  # type: ignore[arg-type]
         except (EOFError, BrokenPipeError):
             job.future.set_exception(self._explain_death(slot))
+            self._take_back(slot)
             slot.stop()
         except Exception as error:  # the job could not be sent, or its answer could not be read
             job.future.set_exception(error)
+            self._take_back(slot)
             slot.stop()
         else:
+            slot.short = time.monotonic() - began < _SHORT
             if worked:
                 job.future.set_result(value)
             else:

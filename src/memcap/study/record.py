@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 
 class State(StrEnum):
     """Where a cell stands.  ``lost``: it was running when its worker or its driver was killed from outside."""
@@ -105,12 +103,14 @@ def plain(value: Any) -> Any:
         if math.isfinite(value):
             return float(value)
         return {MARK: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
-    if isinstance(value, np.generic | np.ndarray):
-        return plain(value.tolist())
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
+    import numpy as np  # here: a worker whose cells need no arrays starts in half the time
+
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
     raise TypeError(f"a result holds numbers, texts, truth values, lists and dicts; got {type(value).__name__}")
 
 

@@ -19,10 +19,15 @@ from typing import Any, BinaryIO
 HEADER = struct.Struct("<Q")
 
 
+def frame(value: object) -> bytes:
+    """One pickled value as it is written."""
+    payload = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(payload)) + payload
+
+
 def write_frame(stream: BinaryIO, value: object) -> None:
     """Write one pickled value."""
-    payload = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(HEADER.pack(len(payload)) + payload)
+    stream.write(frame(value))
     stream.flush()
 
 
