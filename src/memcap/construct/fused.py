@@ -9,6 +9,8 @@ the format's exact integers, which is what certificates prove.  It does not chec
 from __future__ import annotations
 
 from collections.abc import Sequence
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, no_type_check
 
@@ -24,6 +26,7 @@ from memcap.exact.network import Attention, Block, Network
 
 _NUMBERS = ("int64", "float64")
 _BATCH = 1 << 15
+_ROWS_A_THREAD = 512
 
 
 @dataclass(frozen=True)
@@ -186,8 +189,21 @@ class Fused:
         return labels
 
 
-def _run(program: _Program, state: NDArray[Any]) -> None:
-    """Apply all blocks to every row of ``state``, in place."""
+def _run(program: _Program, state: NDArray[np.generic]) -> None:
+    """Apply all blocks to every row of ``state``, in place; rows are shared out to as many threads as may run here."""
+    threads = min(_threads(), max(1, len(state) // _ROWS_A_THREAD))
+    shares = np.array_split(state, threads) if threads > 1 else [state]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda share: _run_rows(program, share), shares))
+
+
+def _threads() -> int:
+    """Processors this process may use, at most ``OMP_NUM_THREADS`` where that is set."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(len(os.sched_getaffinity(0)), int(wanted) if wanted.isdigit() and int(wanted) > 0 else 64)
+
+
+def _run_rows(program: _Program, state: NDArray[np.generic]) -> None:
     widest = int(max(program.outputs.max(initial=1), state.shape[1]))
     _apply(
         program.last,
@@ -195,7 +211,6 @@ def _run(program: _Program, state: NDArray[Any]) -> None:
         program.bias_start,
         program.column_start,
         program.bias,
-        program.bias_row,
         program.pointer,
         program.row,
         program.weight,
