@@ -8,8 +8,8 @@ the format's exact integers, which is what certificates prove.  It does not chec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, no_type_check
@@ -189,7 +189,7 @@ class Fused:
         return labels
 
 
-def _run(program: _Program, state: NDArray[np.generic]) -> None:
+def _run(program: _Program, state: NDArray[Any]) -> None:
     """Apply all blocks to every row of ``state``, in place; rows are shared out to as many threads as may run here."""
     threads = min(_threads(), max(1, len(state) // _ROWS_A_THREAD))
     shares = np.array_split(state, threads) if threads > 1 else [state]
@@ -203,7 +203,7 @@ def _threads() -> int:
     return min(len(os.sched_getaffinity(0)), int(wanted) if wanted.isdigit() and int(wanted) > 0 else 64)
 
 
-def _run_rows(program: _Program, state: NDArray[np.generic]) -> None:
+def _run_rows(program: _Program, state: NDArray[Any]) -> None:
     widest = int(max(program.outputs.max(initial=1), state.shape[1]))
     _apply(
         program.last,
@@ -211,6 +211,7 @@ def _run_rows(program: _Program, state: NDArray[np.generic]) -> None:
         program.bias_start,
         program.column_start,
         program.bias,
+        program.bias_row,
         program.pointer,
         program.row,
         program.weight,
