@@ -16,6 +16,7 @@ from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
 from memcap.exact.inputs import split
 from memcap.exact.network import Block
+from memcap.exact.static_range import static_bounds
 
 
 def random_keys(items, classes, seed=0):
@@ -147,6 +148,15 @@ def test_float_states_equal_integer_states_for_known_and_unknown_items(items, bi
     assert answers.max() < 2**bits
     for numbers in ("int64", "float64"):
         assert np.array_equal(Fused(built.network, numbers).labels(asked), answers)
+
+
+@pytest.mark.parametrize(("dtype", "width"), [("float64", 53), ("float32", 24), ("int64", 63)])
+def test_every_layer_is_proved_exact_from_the_weights_alone(dtype, width):
+    keys, labels = random_keys(700, 4)
+    network = memorise_budgeted(keys, labels, classes=4, dtype=dtype).network
+    bounds = static_bounds(network)
+    assert set(bounds) == {name for name, _ in network.maps()}
+    assert max(bounds.values()) < 2**width
 
 
 def test_same_seed_same_weights_and_order_does_not_matter():

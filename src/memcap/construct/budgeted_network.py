@@ -23,7 +23,7 @@ def word_channel(table: int, plane: int) -> str:
 
 def write_network(
     plan: BudgetedPlan,
-    solved: list[UInt64[ndarray, " words"]],
+    solved: list[UInt64[ndarray, " _"]],
     *,
     inputs: tuple[str, ...],
     input_range: tuple[tuple[int, int], ...],
@@ -170,7 +170,7 @@ def _one_hot(channel: str, values: int, first: int) -> tuple[list[Unit], list[Un
     return hinges, units
 
 
-def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " words"]]) -> NamedBlock:
+def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " _"]]) -> NamedBlock:
     """One-hot group and piece numbers, then one neuron per piece and label bit: (q + 2) / q parameters a word.
 
     With exactly one group unit at 1, ``sum_l (w_l - gate) [L = l] + gate [I = i]`` is the word if I = i, else not

@@ -142,7 +142,7 @@ class PlaneSystem:
 
 def solve_labels(
     planes: list[PlaneSystem], words: WordFormat, labels: Int[np.ndarray, " items"]
-) -> tuple[list[UInt64[np.ndarray, " words"]], Int[np.ndarray, " items"]]:
+) -> tuple[list[UInt64[np.ndarray, " _"]], Int[np.ndarray, " items"]]:
     """Words of every label bit, and the accumulator ``acc`` of every item: bit k + 1 of acc is bit k of the label.
 
     Word ``(table, piece, group)`` stands at ``q * (pieces of earlier tables + piece) + group``.  Planes are solved
