@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-
 from memcap.errors import ConfigurationError, MemcapError, nearest
 from memcap.study.cell import Cell, canonical
 
@@ -121,8 +119,9 @@ def find(task: str) -> Measurement:
 
 def setting_names(schema: type) -> list[str]:
     """The names of a schema's settings, the seed included if it has one."""
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return list(schema.model_fields)
+    fields = getattr(schema, "model_fields", None)  # of a pydantic model; workers need not import pydantic to know
+    if isinstance(fields, dict):
+        return list(fields)
     if dataclasses.is_dataclass(schema):
         return [f.name for f in dataclasses.fields(schema) if f.init]
     raise ConfigurationError(f"a measurement's settings are a dataclass or a pydantic model, got {schema!r}")
@@ -130,6 +129,8 @@ def setting_names(schema: type) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _adapter(schema: type) -> Any:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(schema)
 
 
@@ -139,6 +140,8 @@ def make_cell(task: str, settings: Mapping[str, Any], seed: int | None = None) -
     Raises:
         ConfigurationError: if a setting is unknown, missing or has a wrong value, or if ``seed`` does not apply.
     """
+    from pydantic import ValidationError
+
     place = place_of(task)
     measurement = load(place)
     valid = setting_names(measurement.settings)
