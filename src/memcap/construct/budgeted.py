@@ -7,6 +7,7 @@ every key evaluated in integer arithmetic.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from memcap.construct.budgeted_network import write_network
 from memcap.construct.budgeted_plan import BudgetedPlan
-from memcap.construct.budgeted_search import Demand, KeyHash, candidates, with_enough_digits
+from memcap.construct.budgeted_search import Demand, KeyHash, candidates, most_digits, with_enough_digits
 from memcap.construct.construction import Construction
 from memcap.construct.fused import Fused
 from memcap.construct.hash_tables import PlaneSystem, eliminate, solve_labels
@@ -24,7 +25,8 @@ from memcap.construct.word_format import EXACT_BITS, most_bits
 from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, RunError, nearest
 from memcap.exact.network import Network
 
-_ATTEMPTS = 8
+_ATTEMPTS = 16
+_STRICT_ATTEMPTS = 5
 _POOR = 4
 
 
@@ -97,7 +99,8 @@ def memorise_budgeted(
     poor: Counter[int] = Counter()  # tent rounds after which hash bits were not independent
     deep_enough = False
     for attempt in range(_ATTEMPTS):
-        avoid = frozenset(rounds for rounds, times in poor.items() if times >= _POOR)
+        strict = attempt < _STRICT_ATTEMPTS  # later attempts take plans that only look unpromising
+        avoid = frozenset(rounds for rounds, times in poor.items() if strict and times >= _POOR)
         hashing = KeyHash(ranges, inputs, dtype, seed, attempt, avoid)
         plans, least = candidates(hashing, demand)
         deep_enough |= bool(plans)
@@ -105,6 +108,8 @@ def memorise_budgeted(
         for tried, rough in enumerate(plans):
             codes = hashing.codes(rough.chains[0].doublings)
             plan = None if codes is None else with_enough_digits(codes, rough)
+            if plan is None and codes is not None and not strict:
+                plan = replace(rough, digits=most_digits(codes, rough))
             poor[rough.chains[0].doublings] += plan is None
             if codes is None or plan is None or (max_depth is not None and plan.depth > max_depth):
                 continue

@@ -355,11 +355,16 @@ def _plan(
     return BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), demand.planes)
 
 
+def most_digits(codes: KeyCodes, plan: BudgetedPlan) -> int:
+    """Base digits that ``plan`` can use at all."""
+    available = codes.base(plan.layout.digits)[1]
+    return min(available, max(plan.digits, 2 * plan.words.bits - 2))
+
+
 def with_enough_digits(codes: KeyCodes, plan: BudgetedPlan) -> BudgetedPlan | None:
     """``plan`` with base digits added until the hash bits of a few words are as independent as random ones."""
     layout = plan.layout
-    available = codes.base(layout.digits)[1]
-    most = min(available, max(plan.digits, 2 * plan.words.bits - 2))
+    most = most_digits(codes, plan)
     cells = 1 << (len(layout.group_digits) + len(layout.piece_digits[0]))
     index = codes.index(layout.digits) >> np.uint64(layout.digits - cells.bit_length() + 1)
     loads = np.bincount(index.astype(np.int64), minlength=cells)

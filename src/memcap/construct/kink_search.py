@@ -140,16 +140,26 @@ def _search(
         low, high = min(c, moved), max(c, moved)
         thresholds[f] = moved
         after = total
+        open_ = 0  # broken dependencies that buckets not yet looked at could lose
         for m in range(len(tight)):
-            touched[m] = False
+            touched[m] = m == n
             b = tight[m]
             for i in range(starts[b], starts[b + 1]):
                 if low < states[t, i] < high:
                     touched[m] = True
                     break
             if touched[m]:
-                fresh[m] = _violations(states, starts[b], starts[b + 1], targets, modulus, thresholds, round_of, rows)
-                after += fresh[m] - energy[m]
+                open_ += energy[m]
+        for m in range(-1, len(tight)):  # its own bucket first, then the fullest: most moves are refused early
+            k = n if m < 0 else m
+            if not touched[k] or m == n:
+                continue
+            b = tight[k]
+            fresh[k] = _violations(states, starts[b], starts[b + 1], targets, modulus, thresholds, round_of, rows)
+            after += fresh[k] - energy[k]
+            open_ -= energy[k]
+            if after - open_ > total:
+                break
         if after <= total:
             total = after
             for m in range(len(tight)):
@@ -175,7 +185,8 @@ def move_kinks(
     thresholds = np.array(plan.thresholds, dtype=np.int64)
     rounds = np.cumsum(thresholds == 0) - (thresholds == 0)
     kinks = np.flatnonzero(thresholds > 0)
-    tight = np.flatnonzero(np.diff(starts) > plan.values - margin)
+    loads = np.diff(starts)
+    tight = np.argsort(-loads, kind="stable")[: int(np.sum(loads > plan.values - margin))]
     if len(kinks) == 0:
         return None
     states = np.empty((plan.rounds, len(state)), dtype=np.int64)

@@ -119,18 +119,24 @@ def memorise_exact(
         )
     keys, labels = check_items(keys, labels, classes)
     limits = _Limits(max_depth, bits)
-    names = [selector] if selector != "auto" else ["packed"]
-    if selector == "auto" and len(keys) <= SMALL:
-        names = ["packed", "bucket", "step", "ramp"]
+    names = [selector] if selector != "auto" else ["packed", "bucket", "step", "ramp"]
     made: list[Construction] = []
-    reasons: list[HashUnlucky | ConfigurationError] = []
+    misses: list[Network] = []
+    unlucky: list[HashUnlucky] = []
     for name in names:
+        if made and len(keys) > SMALL:
+            break
         try:
-            made.append(_within(limits, name, keys, labels, width + reject_bits, seed))
-        except (HashUnlucky, ConfigurationError) as reason:
-            reasons.append(reason)
+            found = _within(limits, name, keys, labels, width + reject_bits, seed)
+        except HashUnlucky as reason:
+            unlucky.append(reason)
+            continue
+        if isinstance(found, Construction):
+            made.append(found)
+        else:
+            misses.append(found)
     if not made:
-        raise reasons[0]
+        raise limits.refusal(selector, min(misses, key=limits.excess)) if misses else unlucky[0]
     best = min(made, key=lambda m: count(m.network).nonzero)
     facts = best.structure | {"classes": classes, "reject_bits": reject_bits, "seed": seed}
     return replace(best, structure=facts | {"max_depth": max_depth, "bits": bits})
@@ -148,6 +154,16 @@ class _Limits:
         wider = 0 if self.bits is None else _widest_weight(network) - self.bits
         return max(deeper, wider, 0)
 
+    def refusal(self, selector: str, nearest: Network) -> ConfigurationError:
+        """What to say when no network keeps the limits: ``nearest`` exceeds them least."""
+        facts = [("max_depth", self.max_depth, nearest.depth), ("bits", self.bits, _widest_weight(nearest))]
+        wanted = " and ".join(f"{name}={asked}" for name, asked, _ in facts if asked is not None)
+        reached = " and ".join(f"{name}={smallest}" for name, asked, smallest in facts if asked is not None)
+        return ConfigurationError(
+            f"{wanted} is out of reach of selector={selector!r}: "
+            f"the smallest found is {reached}; allow that much"
+        )
+
 
 def _widest_weight(network: Network) -> int:
     return max(layer.largest.bit_length() for _, layer in network.maps())
@@ -160,30 +176,39 @@ def _within(
     labels: Int[np.ndarray, " items"],
     label_bits: int,
     seed: int,
-) -> Construction:
-    """Build; while the network is too deep or its weights too wide, build again with fewer hash values per word."""
-    most: int | None = None
-    while True:
+) -> Construction | Network:
+    """Build; if the network is too deep or its weights too wide, search for the most values per word that keep the limits.
+
+    Fewer values per word mean more words, less depth and narrower weights, down to a number of values with no plan.
+
+    Returns:
+        the construction, or if there is none the network that exceeds the limits least.
+    """
+    made = _build(selector, keys, labels, label_bits, seed, None)
+    excess = limits.excess(made.network)
+    if excess == 0:
+        return made
+    nearest_miss, least_excess = made.network, excess
+    impossible, too_many = 0, made.structure["word_bits"] // label_bits
+    guess = too_many - -(-excess // label_bits)
+    kept: Construction | None = None
+    while too_many - impossible > (1 if kept is None else 1 + impossible // 8):
+        most = guess if impossible < guess < too_many else (impossible + too_many) // 2
+        guess = 0
         try:
             made = _build(selector, keys, labels, label_bits, seed, most)
-        except HashUnlucky:
-            if most is None or most <= 2:
-                raise
-            most -= 1  # no plan with exactly so many values; fewer mean more buckets
+        except (HashUnlucky, ConfigurationError):
+            impossible = most
             continue
         excess = limits.excess(made.network)
         if excess == 0:
-            return made
-        values = made.structure["word_bits"] // label_bits
-        most = values - max(1, -(-excess // label_bits))
-        if most < 2:
-            wanted = ", ".join(
-                f"{n}={v}" for n, v in (("max_depth", limits.max_depth), ("bits", limits.bits)) if v is not None
-            )
-            raise ConfigurationError(
-                f"{wanted} is out of reach of selector={selector!r}: with {values} hash values per word it has depth "
-                f"{made.network.depth} and weights of {_widest_weight(made.network)} bits; allow more"
-            )
+            kept, impossible = made, most
+            continue
+        too_many = min(most, made.structure["word_bits"] // label_bits)
+        guess = too_many - -(-excess // label_bits)
+        if excess < least_excess:
+            nearest_miss, least_excess = made.network, excess
+    return nearest_miss if kept is None else kept
 
 
 def _build(

@@ -10,6 +10,7 @@ Source: derived here, docs/theory/exact.md; the retrieval idea is that of static
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ SEARCHED = (200, 30_000)
 """Item counts at which kinks are moved (`kink_search`); beyond, moves take longer than the saved bits are worth."""
 SEARCH_LUCK = 19.0
 FEW_ITEMS = 200
+MOST_BUCKETS = 8
+"""Buckets per item, at most, when the hash values per word are limited."""
+PROBES = 6
+"""Seeds tried with every warm-up; the others go to the warm-up that did best."""
 SEARCH_MOVES = 8_000
 
 
@@ -75,9 +80,9 @@ def _layouts(items: int, planes: int, most_values: int | None) -> list[_Layout]:
             buckets = odd << twos
             mean = items / buckets
             high = mean + 2.6 * math.sqrt(mean)
-            if buckets > max(4, 2 * items):
+            if buckets > max(4, 2 * items if most_values is None else MOST_BUCKETS * items):
                 break
-            if most_values is not None and mean + 2 * math.sqrt(mean) > most_values:
+            if most_values is not None and mean + math.sqrt(mean) > most_values:
                 continue
             rounds = len(plan_index(2 * buckets, odd, twos).thresholds)
             options = [_Layout(odd, twos, g, rounds) for g in GROUPS if int(math.log2(g)) <= twos]
@@ -128,21 +133,39 @@ def _seeds(items: int) -> int:
 def _candidates(
     keys: Int[np.ndarray, " items"], planes: int, seed: int, luck: float, most_values: int | None
 ) -> Iterator[_Candidate]:
-    largest = int(keys.max())
     warmups = _warmups(keys)
     for layout in _layouts(len(keys), planes, most_values):
+        found: dict[int, list[_Candidate]] = {}
         for warmup in warmups:
-            for number in range(_seeds(len(keys)) // len(warmups)):
-                modulus = draw_modulus(largest, warmup, seed, number)
-                index = plan_index(modulus, layout.odd, layout.twos)
-                bucket, _ = place(keys, modulus, warmup, index)
-                values = max(1, _values_needed(np.bincount(bucket, minlength=layout.buckets), luck))
-                if most_values is not None and values > most_values:
-                    continue
-                for rounds in _rounds(values, planes):
-                    noise = _noise_folds(index.width, values, rounds, planes)
-                    estimate = layout.cost + 3 * warmup + value_cost(values, rounds, planes) + 3 * noise
-                    yield _Candidate(layout, warmup, number, modulus, values, rounds, estimate)
+            found[warmup] = list(_seeded(keys, layout, warmup, planes, range(PROBES), seed, luck, most_values))
+        best = min(warmups, key=lambda w: min((c.estimate for c in found[w]), default=1 << 62))
+        more = range(PROBES, _seeds(len(keys)) // len(warmups))
+        yield from itertools.chain(*found.values())
+        yield from _seeded(keys, layout, best, planes, more, seed, luck, most_values)
+
+
+def _seeded(
+    keys: Int[np.ndarray, " items"],
+    layout: _Layout,
+    warmup: int,
+    planes: int,
+    numbers: range,
+    seed: int,
+    luck: float,
+    most_values: int | None,
+) -> Iterator[_Candidate]:
+    largest = int(keys.max())
+    for number in numbers:
+        modulus = draw_modulus(largest, warmup, seed, number)
+        index = plan_index(modulus, layout.odd, layout.twos)
+        bucket, _ = place(keys, modulus, warmup, index)
+        values = max(1, _values_needed(np.bincount(bucket, minlength=layout.buckets), luck))
+        if most_values is not None and values > most_values:
+            continue
+        for rounds in _rounds(values, planes):
+            noise = _noise_folds(index.width, values, rounds, planes)
+            estimate = layout.cost + 3 * warmup + value_cost(values, rounds, planes) + 3 * noise
+            yield _Candidate(layout, warmup, number, modulus, values, rounds, estimate)
 
 
 def draw_modulus(largest: int, warmup: int, seed: int, number: int) -> int:
@@ -173,18 +196,21 @@ def memorise_packed(
     seed: int = 0,
     effort: int = 64,
     most_values: int | None = None,
+    moves: int = SEARCH_MOVES,
 ) -> Construction:
     """The packed network of ``keys`` and ``labels`` (each below ``2^label_bits``); see `memorise_exact`.
 
     Args:
         effort: hash variants tried per plan; the search expects to need about ``log2 effort`` bits of luck.
         most_values: bound on hash values per label bit (a bound on depth and on weight bits).
+        moves: kink moves per hash variant (`kink_search`); more find slightly smaller networks.
 
     Raises:
+        ConfigurationError: when no plan keeps ``most_values``.
         HashUnlucky: when no plan has a solution.
     """
     if most_values is None and label_bits == 1 and SEARCHED[0] <= len(keys) <= SEARCHED[1]:
-        made = _searched(keys, labels, seed)
+        made = _searched(keys, labels, seed, moves)
         if made is not None:
             return made
     luck = math.log2(effort) if most_values is None else 0.5  # under a limit there are no values to spare
@@ -213,11 +239,13 @@ def memorise_packed(
     raise HashUnlucky(f"no packed plan of {len(keys)} items has a solution after {tried} tries; use another seed")
 
 
-def _searched(keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " items"], seed: int) -> Construction | None:
+def _searched(
+    keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " items"], seed: int, moves: int
+) -> Construction | None:
     """A plan with fewer values than the fullest bucket has items, its kinks moved until all buckets are consistent."""
     candidates = _candidates(keys, 1, seed, SEARCH_LUCK, None)
     for candidate in sorted(candidates, key=lambda c: (c.estimate, c.seed))[:8]:
-        made, tries = _attempt(candidate, keys, labels, 1, seed, 3, moves=SEARCH_MOVES)
+        made, tries = _attempt(candidate, keys, labels, 1, seed, 3, moves=moves)
         if made is not None:
             return replace(made, structure=made.structure | {"tries": tries})
     return None
