@@ -248,7 +248,7 @@ def test_random_kills_lose_and_duplicate_nothing(tmp_path, kills, cells):
     killed = 0
     known = {}
     while killed < kills:
-        time.sleep(chance.uniform(0.05, 0.3))
+        time.sleep(chance.uniform(0.03, 0.2))
         if driver.poll() is not None:
             driver = start_driver(path, cells, sleep, 2)
             continue

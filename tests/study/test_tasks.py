@@ -52,12 +52,12 @@ def test_a_tasks_own_refusals_reach_the_user():
 
 def test_build_gives_sizes_and_full_recall():
     study = Study.open(":memory:")
-    axes = {"samples": [64, 256, 1024], "weights": ["float64", "exact"]}
+    axes = {"samples": [64, 256], "weights": ["float64", "exact"]}
     study.run({"task": "build", "axes": axes, "fixed": {"vocabulary": 2**20}}, workers=1)
     frame = study.frame()
-    assert frame["error"].tolist() == [""] * 6
-    assert frame["recall"].tolist() == [1.0] * 6
-    assert frame.groupby("samples")["data_hash"].nunique().tolist() == [1, 1, 1]
+    assert frame["error"].tolist() == [""] * 4
+    assert frame["recall"].tolist() == [1.0] * 4
+    assert frame.groupby("samples")["data_hash"].nunique().tolist() == [1, 1]
     assert (frame["parameters"] > 0).all()
 
 
