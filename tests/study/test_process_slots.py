@@ -103,3 +103,19 @@ def test_shutting_down_leaves_no_future_open(tmp_path):
     assert [f.result(0) for f in later] == ["later"] * 5
     with pytest.raises(ConfigurationError, match="at least 1, got 0 and 1"):
         ProcessSlots(0)
+
+
+def test_a_worker_begins_nothing_for_a_dead_driver(tmp_path):
+    """Jobs wait in its pipe; its parent is not the driver any more."""
+    from io import BytesIO
+
+    from memcap.study.worker import read_frame, serve
+
+    jobs = frame((note, (str(tmp_path), "a"), {})) + frame((note, (str(tmp_path), "b"), {}))
+    answers = BytesIO()
+    serve(BytesIO(jobs), answers, os.getppid() + 1)
+    assert begun(tmp_path) == []
+    assert answers.getvalue() == b""
+    serve(BytesIO(jobs), answers, os.getppid())
+    answers.seek(0)
+    assert [read_frame(answers), read_frame(answers)] == [(True, "a"), (True, "b")]

@@ -110,7 +110,7 @@ def _candidates(
     if weights == "float32":
         spare = (length * (4 if per_position else 1) - 1).bit_length()
         wanted = math.ceil(math.log2(max(items, 2))) + 3  # bits of each limb; room above them is room for hash rounds
-        limbs = (min(max(wanted, 8), 22 - spare), min(max(wanted, 8), 20 - spare))
+        limbs = (min(max(wanted, 8), 20 - spare), min(max(wanted, 8), 20 - spare))
         if sum(limbs) + 2 < 2 * math.log2(max(items, 2)):
             raise PrecisionError(
                 f"{items} sequences of length {length} need wider keys than two float32 limbs hold; "

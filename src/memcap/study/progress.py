@@ -16,13 +16,13 @@ class Silent:
     """Tells nothing."""
 
     def begin(self, total: int, already_done: int) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
 
     def cell(self, cell: Cell, outcome: Outcome) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
 
     def end(self) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
 
 
 class _Rate(ProgressColumn):
@@ -43,7 +43,7 @@ class Bar:
         self._progress: Progress | None = None
 
     def begin(self, total: int, already_done: int) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
         self._failed = self._lost = 0
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -60,7 +60,7 @@ class Bar:
         self._progress.start()
 
     def cell(self, cell: Cell, outcome: Outcome) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
         self._failed += outcome.state is State.FAILED
         self._lost += outcome.state is State.LOST
         if outcome.state is not State.DONE:
@@ -71,7 +71,7 @@ class Bar:
             self._progress.update(self._task, advance=1, description=f"cells{bad}")
 
     def end(self) -> None:
-        """See ``driver.Observer``."""
+        """See ``run_terms.Observer``."""
         if self._progress is not None:
             self._progress.stop()
 

@@ -20,7 +20,7 @@ from memcap.errors import ConfigurationError, nearest
 from memcap.study import backends
 from memcap.study.bulk_table import columns_in_bulk
 from memcap.study.cell import Cell, canonical
-from memcap.study.driver import Driver, Limits, Observer, RunSummary, recover
+from memcap.study.driver import Driver, recover
 from memcap.study.execution import versions
 from memcap.study.export import write_table
 from memcap.study.fitting import Fitting
@@ -28,6 +28,7 @@ from memcap.study.grid import Grid
 from memcap.study.memory_store import MemoryStore
 from memcap.study.progress import observer as default_observer
 from memcap.study.record import Record, State
+from memcap.study.run_terms import Limits, Observer, RunSummary
 from memcap.study.schedule import EveryCell, Schedule
 from memcap.study.sqlite_store import SqliteStore
 from memcap.study.store import Store

@@ -47,12 +47,17 @@ def read_frame(stream: BinaryIO) -> Any:
     return pickle.loads(payload)
 
 
-def serve(jobs: BinaryIO, results: BinaryIO) -> None:
-    """Answer every job ``(function, arguments, keywords)`` with ``(worked, value or exception)``."""
+def serve(jobs: BinaryIO, results: BinaryIO, parent: int) -> None:
+    """Answer every job ``(function, arguments, keywords)`` with ``(worked, value or exception)``.
+
+    A job that was sent ahead is not begun once the driver, process ``parent``, is dead: another may have taken it over.
+    """
     while True:
         try:
             function, arguments, keywords = read_frame(jobs)
         except EOFError:
+            return
+        if os.getppid() != parent:
             return
         answer = _attempt(function, arguments, keywords)
         try:
@@ -81,13 +86,14 @@ def _end_with(parent: int) -> None:
 
 def main() -> None:
     """Set up the process and serve."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    parent = os.getppid()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the driver decides what it means
     jobs, results = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what a measurement prints must not end up between two frames
     sys.path[:] = read_frame(jobs)
-    serve(jobs, results)
+    serve(jobs, results, parent)
 
 
 if __name__ == "__main__":

@@ -96,17 +96,17 @@ class _Counting:
         self._progress, self._what = progress, what
 
     def begin(self, total: int, already_done: int) -> None:
-        """See ``memcap.study.driver.Observer``."""
+        """See ``memcap.study.run_terms.Observer``."""
         self._total, self._done = total, already_done
 
     def cell(self, cell: Cell, outcome: Outcome) -> None:
-        """See ``memcap.study.driver.Observer``."""
+        """See ``memcap.study.run_terms.Observer``."""
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self._total, self._what)
 
     def end(self) -> None:
-        """See ``memcap.study.driver.Observer``."""
+        """See ``memcap.study.run_terms.Observer``."""
 
 
 def _run(name: str, keys: dict[str, Any], seed: int, workers: int, progress: Progress, folder: Path) -> _Diagram:
