@@ -107,15 +107,15 @@ def test_shutting_down_leaves_no_future_open(tmp_path):
 
 def test_a_worker_begins_nothing_for_a_dead_driver(tmp_path):
     """Jobs wait in its pipe; its parent is not the driver any more."""
-    from io import BytesIO
-
     from memcap.study.worker import read_frame, serve
 
-    jobs = frame((note, (str(tmp_path), "a"), {})) + frame((note, (str(tmp_path), "b"), {}))
-    answers = BytesIO()
-    serve(BytesIO(jobs), answers, os.getppid() + 1)
-    assert begun(tmp_path) == []
-    assert answers.getvalue() == b""
-    serve(BytesIO(jobs), answers, os.getppid())
-    answers.seek(0)
-    assert [read_frame(answers), read_frame(answers)] == [(True, "a"), (True, "b")]
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (tmp_path / "jobs").write_bytes(frame((note, (str(folder), "a"), {})) + frame((note, (str(folder), "b"), {})))
+    for parent, expected in ((os.getppid() + 1, []), (os.getppid(), ["a", "b"])):
+        with (tmp_path / "jobs").open("rb") as jobs, (tmp_path / "answers").open("wb") as answers:
+            serve(jobs, answers, parent)
+        assert begun(folder) == expected
+        with (tmp_path / "answers").open("rb") as answers:
+            assert [read_frame(answers) for _ in expected] == [(True, name) for name in expected]
+            assert answers.read() == b""
