@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from memcap.capacity.bounds import layers_of, report
 from memcap.cli.app import out
 from memcap.data.sequences import SequenceData
 from memcap.exact.certificate import Certificate
@@ -23,6 +24,15 @@ PART_NAMES = {
     "load": "word loads",
     "fold": "folds",
     "readout": "label read-out",
+    "decode": "prefix decoder",
+    "warm-up": "hash warm-up",
+    "index": "bucket index",
+    "words": "words",
+    "junk": "word read-in",
+    "word": "word folds",
+    "noise": "noise folds",
+    "ramp": "interpolator",
+    "steps": "interpolator",
     "read": "output",
 }
 
@@ -31,9 +41,19 @@ def record_of(
     memory: Memory, data: SequenceData, certificate: Certificate, path: Path, seconds: dict[str, float]
 ) -> dict[str, Any]:
     """Everything the report shows, as one plain record."""
+    record = summary(memory)
+    header, network = memory.header, memory.network
+    growth = report(
+        memory.parameters, header.items, max(header.classes, 2), depth=network.depth, layers=layers_of(network)
+    )
+    record["bounds"] |= {
+        "any_depth_parameters": growth.any_depth,
+        "at_depth_parameters": growth.at_depth,
+        "growth_items": growth.growth_items,
+    }
     return {
         "path": str(path),
-        **summary(memory),
+        **record,
         "recall": {"correct": certificate.recalled, "total": certificate.items},
         "certified": bool(certificate),
         "certificate": str(path / "certificate.json"),
@@ -80,6 +100,10 @@ def print_report(record: dict[str, Any]) -> None:
             f"; parameters {bounds['parameters_over_least']:.1f} x the least possible ({bounds['least_parameters']:,})"
         )
     out.print(line)
+    out.print(
+        f"any ReLU network for these items needs {bounds['any_depth_parameters']:,} parameters, one of this depth "
+        f"{bounds['at_depth_parameters']:,} (growth bound, unbounded precision)"
+    )
     seconds = record["seconds"]
     out.print("seconds: " + ", ".join(f"{name} {value:.1f}" for name, value in seconds.items()))
     out.print(f"memory       {record['path']}", markup=False)

@@ -17,6 +17,7 @@ class ParameterCount:
         dense: entries of the materialised matrices (structured pair layers count two weights per output).
         bits: sum over non-zero entries of the width needed to write it, sign included.
         by_part: part -> non-zero parameters (``embed``, ``token``, ``attention``, ``selector``, ``read``...).
+        bounds: lower bounds for what is memorised, and how many times they this is; empty for a bare network.
     """
 
     nonzero: int
@@ -24,6 +25,7 @@ class ParameterCount:
     dense: int
     bits: int
     by_part: dict[str, int] = field(default_factory=dict)
+    bounds: dict[str, float] = field(default_factory=dict)
 
 
 def count(network: Network) -> ParameterCount:

@@ -8,7 +8,6 @@ from memcap.data.sequences import SequenceData
 from memcap.exact.certificate import Certificate, certify_network
 from memcap.model.answering import fast_exact
 from memcap.model.memory import Memory
-from memcap.model.summary import bounds_of
 
 Progress = Callable[[int, int, str], None]
 
@@ -54,6 +53,6 @@ def _examine(memory: Memory, data: SequenceData, against: Certificate | None, pr
         row_numbers=data.rows,
         against=against,
         fast=fast_exact(network),
-        bounds=bounds_of(memory),
+        bounds=dict(memory.parameters.bounds),
         progress=progress,
     )

@@ -16,6 +16,7 @@ from memcap.errors import ConfigurationError, DataError
 from memcap.exact.counts import ParameterCount, count
 from memcap.exact.network import Network
 from memcap.model.answering import answer
+from memcap.model.bounds import information_bounds
 from memcap.model.header import Header, Label
 from memcap.model.recall import Recall
 
@@ -51,19 +52,20 @@ class Memory:
 
     @property
     def parameters(self) -> ParameterCount:
-        """Parameter counts: ``nonzero``, ``stored``, ``dense``, ``bits``, ``by_part``."""
+        """Counts ``nonzero``, ``stored``, ``dense``, ``bits``, ``by_part``, and the ``bounds`` beside them."""
         counts = count(self.network)
         projection = self.header.encoding.projection
-        if projection is None:
-            return counts
-        numbers = [n for n in (*projection.weights, projection.offset) if n]
-        return ParameterCount(
-            nonzero=counts.nonzero + len(numbers),
-            stored=counts.stored + len(numbers),
-            dense=counts.dense + projection.dimension + 1,
-            bits=counts.bits + sum(abs(n).bit_length() + 1 for n in numbers),
-            by_part={"projection": len(numbers), **counts.by_part},
-        )
+        if projection is not None:
+            numbers = [n for n in (*projection.weights, projection.offset) if n]
+            counts = replace(
+                counts,
+                nonzero=counts.nonzero + len(numbers),
+                stored=counts.stored + len(numbers),
+                dense=counts.dense + projection.dimension + 1,
+                bits=counts.bits + sum(abs(n).bit_length() + 1 for n in numbers),
+                by_part={"projection": len(numbers), **counts.by_part},
+            )
+        return replace(counts, bounds=information_bounds(self.header, counts))
 
     @property
     def identity(self) -> str:

@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
 from memcap.model.memory import Memory
-
-STORED_BITS = {"float64": 64, "float32": 32, "int64": 64}
-
-
-def bounds_of(memory: Memory) -> dict[str, Any]:
-    """Lower bounds that hold for any network with the same stored width, and how far this memory is from them."""
-    header, parameters = memory.header, memory.parameters
-    label_bits = header.items * math.log2(max(header.classes, 2))
-    entropy_bits = header.items * header.entropy
-    width = STORED_BITS.get(header.weights)
-    stored_bits = parameters.nonzero * width if width else parameters.bits
-    bounds: dict[str, Any] = {
-        "label_bits": label_bits,
-        "entropy_bits": entropy_bits,
-        "stored_bits": stored_bits,
-        "stored_bits_over_label_bits": stored_bits / label_bits,
-        "stored_bits_over_entropy_bits": stored_bits / entropy_bits if entropy_bits else math.inf,
-    }
-    if width:
-        least = math.ceil(label_bits / width)
-        bounds["least_parameters"] = least
-        bounds["parameters_over_least"] = parameters.nonzero / least
-    return bounds
 
 
 def summary(memory: Memory) -> dict[str, Any]:
@@ -40,7 +16,6 @@ def summary(memory: Memory) -> dict[str, Any]:
     weight.
     """
     header, parameters = memory.header, memory.parameters
-    bounds = bounds_of(memory)
     return {
         "items": header.items,
         "classes": header.classes,
@@ -48,11 +23,11 @@ def summary(memory: Memory) -> dict[str, Any]:
         "weights": header.weights,
         "method": header.method,
         "selector": header.selector,
-        "parameters": asdict(parameters),
+        "parameters": {name: value for name, value in asdict(parameters).items() if name != "bounds"},
         "depth": memory.network.depth,
         "widest": memory.network.widest,
-        "bits_per_parameter": bounds["label_bits"] / parameters.nonzero,
-        "bounds": bounds,
+        "bits_per_parameter": parameters.bounds["label_bits"] / parameters.nonzero,
+        "bounds": parameters.bounds,
         "structure": header.structure,
         "seed": header.seed,
         "data_hash": header.data_hash,
