@@ -6,6 +6,7 @@ import pytest
 from memcap.construct.packed import memorise_packed
 from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
+from memcap.exact.grouped import evaluate_grouped
 
 
 def random_items(items: int, label_bits: int) -> tuple[np.ndarray, np.ndarray]:
@@ -16,9 +17,31 @@ def random_items(items: int, label_bits: int) -> tuple[np.ndarray, np.ndarray]:
     return keys[:items], numbers.integers(0, 2**label_bits, items)
 
 
-@pytest.mark.parametrize(("items", "label_bits", "most"), [(1_000, 1, 360), (10_000, 1, 800), (10_000, 4, 1_450)])
-def test_golden_sizes_with_every_item_recalled(items, label_bits, most):
+GOLDEN = {(1_000, 1): 343, (10_000, 1): 782, (10_000, 4): 1_380}
+LARGE = {(100_000, 1): 2_050, (100_000, 8): 4_990, (1_000_000, 1): 5_770}
+
+
+@pytest.mark.parametrize(("items", "label_bits"), [(1_000, 1), (10_000, 1)])
+def test_golden_sizes_with_every_item_recalled(items, label_bits):
     keys, labels = random_items(items, label_bits)
     made = memorise_packed(keys, labels, label_bits=label_bits)
-    assert count(made.network).nonzero <= most
+    assert count(made.network).nonzero <= GOLDEN[items, label_bits]
     np.testing.assert_array_equal(evaluate(made.network, keys), labels)
+
+
+def test_golden_size_of_sixteen_classes_with_every_item_recalled():
+    keys, labels = random_items(10_000, 4)
+    made = memorise_packed(keys, labels, label_bits=4)
+    assert count(made.network).nonzero <= GOLDEN[10_000, 4]
+    np.testing.assert_array_equal(evaluate_grouped(made.network, keys), labels)
+    np.testing.assert_array_equal(evaluate(made.network, keys[:1_000]), labels[:1_000])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "label_bits"), sorted(LARGE))
+def test_golden_sizes_of_large_sets(items, label_bits):
+    keys, labels = random_items(items, label_bits)
+    made = memorise_packed(keys, labels, label_bits=label_bits)
+    assert count(made.network).nonzero <= LARGE[items, label_bits]
+    np.testing.assert_array_equal(evaluate_grouped(made.network, keys), labels)
+    np.testing.assert_array_equal(evaluate(made.network, keys[:100]), labels[:100])

@@ -24,7 +24,7 @@ def random_items(items: int, bits: int, seed: int = 0) -> tuple[np.ndarray, np.n
 
 
 @pytest.mark.parametrize("selector", ["packed", "bucket", "step"])
-@pytest.mark.parametrize(("items", "bits"), [(1, 1), (63, 2), (1_000, 1), (1_000, 4), (3_000, 1)])
+@pytest.mark.parametrize(("items", "bits"), [(1, 1), (63, 2), (400, 4), (1_500, 1)])
 def test_equals_the_generic_evaluator_on_known_and_unknown_keys(selector, items, bits):
     keys, labels = random_items(items, bits)
     made = memorise_exact(keys, labels, classes=1 << bits, selector=selector)
@@ -61,7 +61,7 @@ def test_every_change_of_one_number_is_evaluated_as_the_generic_evaluator_does(s
     made = memorise_exact(keys, labels, classes=2, selector=selector)
     total = sum(layer.nonzero for _, layer in made.network.maps())
     seen = 0
-    for number in range(0, total, 11):
+    for number in range(0, total, 29):
         for change in (1, -1):
             other = with_one_number_changed(made.network, number, change)
             generic = evaluate(other, keys)
@@ -71,7 +71,7 @@ def test_every_change_of_one_number_is_evaluated_as_the_generic_evaluator_does(s
                 continue
             np.testing.assert_array_equal(grouped, generic)
             seen += not np.array_equal(generic, labels)
-    assert seen > total // 22, "a unit is far below the scale of the network: most changes must be visible"
+    assert seen > total // 58, "a unit is far below the scale of the network: most changes must be visible"
 
 
 def test_processes_give_the_same_labels():

@@ -17,9 +17,10 @@ import numpy as np
 from jaxtyping import Int
 
 from memcap.construct.construction import Construction
+from memcap.construct.packed import draw_modulus
 from memcap.construct.packed_index import place, plan_index
 from memcap.construct.residual_writer import Neuron, ResidualWriter
-from memcap.construct.tent import choose_prime, safe_warmup
+from memcap.construct.tent import safe_warmup
 from memcap.construct.word_folds import WordFolds, guard_bits, start_offset, words_from_flips
 from memcap.construct.word_hash import HashPlan, greedy_chunks, plan_hash, solve_buckets
 from memcap.errors import HashUnlucky
@@ -69,7 +70,7 @@ def memorise_chunked(
     chosen = chosen if most_values is None else min(chosen, most_values)
     warmup = safe_warmup(keys, chosen)
     for number in range(TRIES):
-        modulus = choose_prime(2 * largest + 2, rounds=warmup, skip=number)
+        modulus = draw_modulus(largest, warmup, seed, number)
         state = place(keys, modulus, warmup, plan_index(modulus + 1, 1, 0))[1]
         if number and most_values is None:  # few values make zero rows: the next seed gets one more now and then
             chosen += number % 4 == 0

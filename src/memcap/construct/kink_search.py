@@ -20,6 +20,9 @@ from jaxtyping import Int
 from memcap.construct.word_hash import HashPlan
 from memcap.random import stream
 
+TRIAL = 1_000
+"""Moves after which half of the broken dependencies must be mended; regular keys share theirs, and never are."""
+
 
 @numba.njit(cache=True, nogil=True)
 @no_type_check
@@ -106,8 +109,9 @@ def _search(
         energy[n] = _violations(states, starts[b], starts[b + 1], targets, modulus, thresholds, round_of, rows)
         total += energy[n]
     x = np.uint64(draw | 1)
-    for _ in range(moves):
-        if total == 0:
+    at_first = total
+    for move in range(moves):
+        if total == 0 or (move == TRIAL and total > max(10, at_first // 2)):
             break
         x ^= x << np.uint64(13)
         x ^= x >> np.uint64(7)

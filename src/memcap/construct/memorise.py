@@ -160,8 +160,7 @@ class _Limits:
         wanted = " and ".join(f"{name}={asked}" for name, asked, _ in facts if asked is not None)
         reached = " and ".join(f"{name}={smallest}" for name, asked, smallest in facts if asked is not None)
         return ConfigurationError(
-            f"{wanted} is out of reach of selector={selector!r}: "
-            f"the smallest found is {reached}; allow that much"
+            f"{wanted} is out of reach of selector={selector!r}: the smallest found is {reached}; allow that much"
         )
 
 
@@ -177,7 +176,7 @@ def _within(
     label_bits: int,
     seed: int,
 ) -> Construction | Network:
-    """Build; if the network is too deep or its weights too wide, search for the most values per word that keep the limits.
+    """Build; if the network is too deep or its weights too wide, search for the most values per word that fit.
 
     Fewer values per word mean more words, less depth and narrower weights, down to a number of values with no plan.
 
@@ -277,6 +276,8 @@ def _changed(old: Network, new: Network) -> int:
     for (name, a), (_, b) in zip(before, after, strict=True):
         if a.same_as(b):
             continue
+        if (a.outputs, a.inputs) != (b.outputs, b.inputs):
+            raise ConfigurationError(f"the network was not made for these keys: {name} has another shape")
         bias = int(np.sum(a.bias != b.bias))
         old_entries = dict(zip(zip(a.row.tolist(), a.column.tolist(), strict=True), a.weight.tolist(), strict=True))
         new_entries = dict(zip(zip(b.row.tolist(), b.column.tolist(), strict=True), b.weight.tolist(), strict=True))

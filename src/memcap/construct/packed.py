@@ -35,6 +35,7 @@ SEARCH_LUCK = 19.0
 FEW_ITEMS = 200
 MOST_BUCKETS = 8
 """Buckets per item, at most, when the hash values per word are limited."""
+LIMITED_SEEDS = 24
 PROBES = 6
 """Seeds tried with every warm-up; the others go to the warm-up that did best."""
 SEARCH_MOVES = 8_000
@@ -89,7 +90,9 @@ def _layouts(items: int, planes: int, most_values: int | None) -> list[_Layout]:
             layout = min(options, key=lambda o: o.cost)
             found.append((layout.cost + per_bit * planes * high, layout))
     best = min((cost for cost, _ in found), default=0.0)
-    return [layout for cost, layout in sorted(found, key=lambda f: f[0]) if cost < 1.06 * best + 10]
+    # under a limit the cheapest bucket counts may all have a bucket that is too full
+    most = 1.06 * best + 10 if most_values is None else 3 * best + 40
+    return [layout for cost, layout in sorted(found, key=lambda f: f[0]) if cost < most]
 
 
 def _values_needed(loads: Int[np.ndarray, " buckets"], luck: float) -> int:
@@ -139,7 +142,8 @@ def _candidates(
         for warmup in warmups:
             found[warmup] = list(_seeded(keys, layout, warmup, planes, range(PROBES), seed, luck, most_values))
         best = min(warmups, key=lambda w: min((c.estimate for c in found[w]), default=1 << 62))
-        more = range(PROBES, _seeds(len(keys)) // len(warmups))
+        seeds = _seeds(len(keys)) // len(warmups)
+        more = range(PROBES, seeds if most_values is None else min(seeds, LIMITED_SEEDS))
         yield from itertools.chain(*found.values())
         yield from _seeded(keys, layout, best, planes, more, seed, luck, most_values)
 
