@@ -193,7 +193,7 @@ def test_fingerprints_reject_unknown_keys_at_their_rate(fingerprint, most):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fingerprint", "most"), [(4, 2_250), (8, 3_300)])
+@pytest.mark.parametrize(("fingerprint", "most"), [(4, 1_530), (8, 2_040)])
 def test_fingerprints_of_ten_thousand_items(fingerprint, most):
     check_fingerprint(10_000, fingerprint, 200_000, most)
 
