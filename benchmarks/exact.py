@@ -37,9 +37,8 @@ def timed(function):
 
 def main() -> None:
     memorise_packed(*items(300, 1), label_bits=1)  # load compiled code outside the timing
-    print(
-        f"{'items':>9} {'classes':>7} {'parameters':>10} {'build s':>8} {'grouped/s':>10} {'generic/s':>10} {'ratio':>6}"
-    )
+    heads = "parameters", "build s", "grouped/s", "generic/s", "ratio"
+    print(f"{'items':>9} {'classes':>7} {heads[0]:>10} {heads[1]:>8} {heads[2]:>10} {heads[3]:>10} {heads[4]:>6}")
     for number, bits in CASES + (LARGE if os.environ.get("MEMCAP_EXACT_LARGE") else ()):
         keys, labels = items(number, bits)
         made, build = timed(lambda keys=keys, labels=labels, bits=bits: memorise_packed(keys, labels, label_bits=bits))
