@@ -20,6 +20,8 @@ from jaxtyping import Int
 from memcap.construct.word_hash import HashPlan
 from memcap.random import stream
 
+HOPELESS = 60
+"""Broken dependencies at the start beyond which nothing is tried: some 10 to 20 are expected of random rows."""
 TRIAL = 1_000
 """Moves after which half of the broken dependencies must be mended; regular keys share theirs, and never are."""
 
@@ -110,6 +112,8 @@ def _search(
         total += energy[n]
     x = np.uint64(draw | 1)
     at_first = total
+    if total > HOPELESS:
+        return total
     for move in range(moves):
         if total == 0 or (move == TRIAL and total > max(10, at_first // 2)):
             break
