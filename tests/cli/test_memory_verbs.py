@@ -144,3 +144,25 @@ def test_conflicts_are_listed_and_left_out_only_when_asked(memcap_cli, cities, t
     assert result.code == 0
     assert "left out by --on-conflict: 1 ambiguous items (2 rows)" in result.out
     assert memcap_cli("check", tmp_path / "m", twice).code == 0, "check reads the data as build did"
+
+
+def test_changed_facts_are_refused_by_recall_and_named_by_check(memcap_cli, memory, cities):
+    file = memory / "memory.json"
+    record = json.loads(file.read_text(encoding="utf-8"))
+    record["header"]["label_names"].reverse()
+    file.write_text(json.dumps(record), encoding="utf-8")
+    refused = memcap_cli("recall", memory, "Lyon")
+    assert refused.code == 2
+    assert "not the ones that were saved" in refused.err
+    checked = memcap_cli("check", memory, cities)
+    assert checked.code == 1
+    assert "memory.json was CHANGED" in checked.out
+
+
+def test_weights_that_cannot_be_read_are_not_certified(memcap_cli, memory, cities):
+    file = memory / "weights.safetensors"
+    file.write_bytes(file.read_bytes()[:-9])
+    result = memcap_cli("check", memory, cities)
+    assert result.code == 1
+    assert "weights  cannot be read" in result.out
+    assert memcap_cli("check", memory, cities, "--json").json["certified"] is False

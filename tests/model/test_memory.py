@@ -281,3 +281,17 @@ def _changed(memory, name, data):
         stage = replace(stage, output=moved(stage.output))
     stages = (*network.stages[:number], stage, *network.stages[number + 1 :])
     return replace(memory, network=replace(network, stages=stages))
+
+
+def test_a_module_refuses_what_would_not_be_exact():
+    memory = memcap.build(keys_data(300, 3))
+    with pytest.raises(PrecisionError, match="was cast to torch.float32"):
+        memory.to_module().float()(torch.tensor([1]))
+
+
+def test_a_module_never_names_a_class_that_does_not_exist():
+    data = keys_data(300, 3)
+    asked = np.arange(0, 2000)
+    found = memcap.build(data).to_module()(torch.tensor(asked)).numpy()
+    assert found.max() < 3
+    assert found.min() >= -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +11,10 @@ from memcap.cli.app import out, print_json
 from memcap.cli.progress import showing
 from memcap.cli.reading import read
 from memcap.cli.shared_options import data_options, output_options
+from memcap.errors import FormatError
 from memcap.exact.certificate import Certificate
+from memcap.model.files import read_folder
+from memcap.model.header import Header
 
 SHOWN = 10
 
@@ -34,14 +38,37 @@ def command(memory: str, data: str, as_json: bool, quiet: bool, **reading: Any) 
     from memcap.model.load import load
 
     with showing(quiet or as_json) as progress:
-        stored = load(memory, allow_changed=True)
+        if not Path(memory).is_dir():
+            raise FormatError(f"{memory} is not a memory folder")
+        try:
+            stored = load(memory, allow_changed=True)
+        except FormatError as broken:  # whatever is stored there, it is not the certified memory
+            if as_json:
+                print_json({"certified": False, "error": str(broken)})
+            else:
+                out.print(f"weights  cannot be read: {broken}\nNOT certified", markup=False)
+            raise SystemExit(1) from None
+        intact = facts_intact(memory)
         items, _ = read(data, reading, progress, stored.header)
         verdict = check(stored, items, progress=progress)
     if as_json:
-        print_json(verdict_record(verdict, stored.certificate is not None))
+        print_json({**verdict_record(verdict, stored.certificate is not None and intact), "facts_match": intact})
     else:
-        print_verdict(verdict, stored.certificate is not None)
-    raise SystemExit(0 if verdict and stored.certificate is not None else 1)
+        if not intact:
+            out.print(
+                "facts    memory.json was CHANGED: labels, encoding or method are not the saved ones", markup=False
+            )
+        print_verdict(verdict, stored.certificate is not None, intact)
+    raise SystemExit(0 if verdict and stored.certificate is not None and intact else 1)
+
+
+def facts_intact(memory: str) -> bool:
+    """Whether the facts in memory.json (labels, encoding, method, ...) are the ones that were saved."""
+    try:
+        Header.from_json(read_folder(memory).header)
+    except FormatError:
+        return False
+    return True
 
 
 def verdict_record(verdict: Certificate, had_certificate: bool) -> dict[str, Any]:
@@ -61,7 +88,7 @@ def verdict_record(verdict: Certificate, had_certificate: bool) -> dict[str, Any
     }
 
 
-def print_verdict(verdict: Certificate, had_certificate: bool) -> None:
+def print_verdict(verdict: Certificate, had_certificate: bool, intact: bool) -> None:
     """The verdict for people: weights, data, recall and range, apart."""
     if not had_certificate:
         weights = "no certificate is stored beside them, so they cannot be compared"
@@ -82,4 +109,4 @@ def print_verdict(verdict: Certificate, had_certificate: bool) -> None:
         more = f" and {len(verdict.wrong_rows) - SHOWN} more" if len(verdict.wrong_rows) > SHOWN else ""
         out.print(f"         not recalled: rows {rows}{more}", markup=False)
     out.print(f"range    {verdict.range}", markup=False)
-    out.print("certified" if verdict and had_certificate else "NOT certified", markup=False)
+    out.print("certified" if verdict and had_certificate and intact else "NOT certified", markup=False)

@@ -152,6 +152,8 @@ class Encoding:
             DomainError: an unknown symbol, an empty item, or one longer than ``length``; names the item (1-based).
             DataError: an item of a type that this encoding does not read.
         """
+        if not isinstance(items, Iterable):
+            raise DataError(f"expected a list of items, got {brief(items)}")
         if isinstance(items, str | bytes):
             raise DataError(f"expected a list of items, got one {type(items).__name__}; write [{brief(items)}]")
         encoded: list[list[int]] = []

@@ -136,6 +136,9 @@ def fit_projection(
             or so close that no grid of 2^40 points a coordinate separates them.
         HashUnlucky: if no projection that was tried keeps all tokens apart.
     """
+    for name, value in (("separation", separation), ("radius", radius)):
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise DataError(f"{name} must be a positive number, got {value}")
     count, dimension = tokens.shape
     norms = np.sqrt((tokens**2).sum(axis=1))
     longest = int(norms.argmax())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from memcap.data.sequences import SequenceData
+from memcap.errors import ConfigurationError
 from memcap.exact.certificate import Certificate, certify_network
 from memcap.model.answering import fast_exact
 from memcap.model.memory import Memory
@@ -38,6 +39,12 @@ def check(memory: Memory, data: SequenceData, *, progress: Progress | None = Non
 
 
 def _examine(memory: Memory, data: SequenceData, against: Certificate | None, progress: Progress | None) -> Certificate:
+    given: tuple[object, object] = (memory, data)
+    if not (isinstance(given[0], Memory) and isinstance(given[1], SequenceData)):
+        kinds = " and ".join(type(thing).__name__ for thing in given)
+        raise ConfigurationError(
+            f"expected a Memory (memcap.load) and SequenceData (memcap.read_sequences), got {kinds}"
+        )
     memory.check_fits(data)
     wanted = memory.wanted(data)
     first = memory.header.first_label

@@ -5,6 +5,8 @@ It is the content of ``memory.json``; everything in it is plain JSON.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -12,6 +14,12 @@ from memcap.data.encoding import Encoding
 from memcap.errors import FormatError, nearest
 
 Label = str | int | bool
+
+
+def _digest(record: dict[str, Any]) -> str:
+    """SHA-256 of the facts in canonical JSON: labels and encodings decide what an answer means."""
+    text = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -60,15 +68,22 @@ class Header:
         record = {f.name: getattr(self, f.name) for f in fields(self)}
         record["encoding"] = self.encoding.to_json()
         record["label_names"] = list(self.label_names)
+        record["digest"] = _digest(record)
         return record
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Header:
+    def from_json(cls, record: dict[str, Any], *, allow_changed: bool = False) -> Header:
         """The header written by `to_json`.
 
         Raises:
-            FormatError: for a missing, unknown or mistyped field.
+            FormatError: for a missing, unknown or mistyped field, or (unless ``allow_changed``) a changed one.
         """
+        record = dict(record)
+        digest = record.pop("digest", None)
+        if not allow_changed and digest != _digest(record):
+            raise FormatError(
+                "memory.json: the facts of the memory (labels, encoding, method, ...) are not the ones that were saved"
+            )
         names = {f.name for f in fields(cls)}
         for key in record:
             if key not in names:

@@ -160,6 +160,7 @@ class LiteralNetwork(nn.Module):
         self.length, self.per_position = network.length, network.per_position
         self.key_limbs, self.unit, self.channels = network.key_limbs, network.unit, network.channels
         self.reads_tokens = is_sequence(network)
+        self.outputs: int | None = None  # outputs from here on are no label either; set by a memory
         exact_tensor(np.array([network.unit], dtype=object), dtype, "read (unit)")
         self.embed = AffineLayer(network.embed, dtype, "embed")
         stages: list[nn.Module] = []
@@ -185,11 +186,20 @@ class LiteralNetwork(nn.Module):
         Raises:
             DomainError: for a token or key outside the range the network was built for, or a wrong shape.
         """
+        if self.embed.weight.dtype != number_format(self.number_format)[0]:
+            raise PrecisionError(
+                f"this module computes exactly in {self.number_format} only, and was cast to "
+                f"{self.embed.weight.dtype}; build the memory with the number format you need"
+            )
+        if rows.is_floating_point():
+            raise DomainError(f"expected integer token ids or keys, got {rows.dtype}")
         given = rows.shape[-1]
         with plain_arithmetic(rows.device.type):
             out, whole = self._run(self.columns(rows))
             label = (out / self.unit).round() if out.is_floating_point() else out.div(self.unit, rounding_mode="floor")
             good = (label * self.unit == out) & (label >= 0) & whole
+            if self.outputs is not None:
+                good &= label < self.outputs
             answer: Tensor = torch.where(good, label, torch.full_like(label, NOT_A_LABEL)).to(torch.int64)
         return answer[:, :given] if self.per_position else answer[:, -1]
 

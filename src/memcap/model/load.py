@@ -14,7 +14,8 @@ def load(path: str | PathLike[str], *, allow_changed: bool = False) -> Memory:
 
     Args:
         path: a memory folder.
-        allow_changed: load weights that are not the ones the folder names (``memcap check`` does, to say where).
+        allow_changed: load weights and facts that are not the ones that were saved (``memcap check`` does, to say
+            where).
 
     Raises:
         FormatError: if the folder is missing, truncated, of a newer version, inconsistent or its weights were changed;
@@ -23,4 +24,5 @@ def load(path: str | PathLike[str], *, allow_changed: bool = False) -> Memory:
     stored = read_folder(path)
     if not allow_changed:
         stored.require_intact()
-    return Memory(stored.network, Header.from_json(stored.header), stored.certificate)
+    header = Header.from_json(stored.header, allow_changed=allow_changed)
+    return Memory(stored.network, header, stored.certificate)

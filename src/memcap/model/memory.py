@@ -75,7 +75,10 @@ class Memory:
         return network_identity(self.network)
 
     def predict(self, items: Sequence[Any] | NDArray[np.int64], *, engine: str = "auto") -> list[Any]:
-        """The label of every item, as read; None where a rejecting memory does not know the item.
+        """The label of every item, as read; None where the output is no label.
+
+        A keyed memory, or one with fingerprint bits, gives None for items it does not hold.  Any other memory gives a
+        stranger an arbitrary label, or None when the output happens to be none.
 
         Args:
             items: raw items as the data had them (strings, or sequences of integers; a one-dimensional integer array is
@@ -130,7 +133,8 @@ class Memory:
         """Write an ONNX file and ask every item of it through onnxruntime before it is kept.
 
         Its input is ``tokens``, int64 (rows, any length up to the memory's), or ``keys`` (rows,); its output
-        ``labels`` holds label numbers, whose names are in the file's metadata, -1 for none.
+        ``labels`` holds label numbers, whose names are in the file's metadata; -1, and any number without a name (of an
+        item the memory never saw), mean none.
 
         Args:
             path: the ``.onnx`` file.
@@ -165,7 +169,8 @@ class Memory:
     def to_module(self) -> torch.nn.Module:
         """A torch module with ordinary weights: token ids (rows, length) or keys (rows,) in, class indices out.
 
-        A memory of real-valued tokens reads vectors (rows, length, d).
+        A memory of real-valued tokens reads vectors (rows, length, d).  What is no label (of an item the memory never
+        saw) is -1; a keyed memory counts from 1, and 0 means unknown.
 
         Raises:
             PrecisionError: if the weights do not fit the memory's number format (exact memories).
@@ -174,6 +179,7 @@ class Memory:
         from memcap.model.projected import ProjectedNetwork
 
         module = to_module(self.network, self.header.weights)
+        module.outputs = self.header.first_label + self.header.classes
         projection = self.header.encoding.projection
         return module if projection is None else ProjectedNetwork(module, projection)
 
