@@ -156,34 +156,36 @@ def front_part(network: Network) -> Network:
     assert at is not None, "a network on single keys has no front"
     attention = network.stages[at]
     assert isinstance(attention, Attention)
-    width = len(network.channels)
+    shift = next(i for i, name in enumerate(network.channels) if name.startswith("key."))  # the front's own channels
+    wide = shift + 1
     if network.per_position:
         source = int(attention.output.row[0])
-        output = attention.output
-    else:  # every position after the sum is the same: put it into the value channel, cleared of the token's own value
-        source = width
-        output = Affine.from_entries(width + 1, 1, [(width, 0, 1)])
-    wide = width + 1
-    stages: list[Block | Attention] = [_widened(s, wide) for s in network.stages[:at] if isinstance(s, Block)]
-    value = Affine.from_arrays(
-        1, wide, attention.value.row, attention.value.column, attention.value.weight, attention.value.bias
-    )
-    if network.per_position:
-        output = _lifted(output, wide, None, 0, 0)
-    stages.append(Attention("attention", value, output))
+        output = _resized(attention.output, wide, attention.output.inputs)
+    else:  # every position after the sum is the same: put it into a channel of its own
+        source = shift
+        output = Affine.from_entries(wide, 1, [(source, 0, 1)])
+    stages: list[Block | Attention] = []
+    for stage in network.stages[:at]:
+        assert isinstance(stage, Block)
+        first, *middle, last = stage.layers
+        layers = (_resized(first, first.outputs, wide), *middle, _resized(last, wide, last.inputs))
+        stages.append(Block(stage.name, layers, stage.grouped))
+    stages.append(Attention("attention", _resized(attention.value, 1, wide), output))
     return Network(
         inputs=network.inputs,
         input_range=network.input_range,
         length=network.length,
-        channels=(*network.channels, "the key"),
-        embed=_lifted(network.embed, wide, None, 0, 0),
+        channels=(*network.channels[:shift], "the key"),
+        embed=_resized(network.embed, wide, network.embed.inputs),
         stages=tuple(stages),
         read=Affine.from_entries(1, wide, [(0, source, 1)]),
         per_position=network.per_position,
     )
 
 
-def _widened(block: Block, width: int) -> Block:
-    first, *middle, last = block.layers
-    layers = (_lifted(first, None, width, 0, 0), *middle, _lifted(last, width, None, 0, 0))
-    return Block(block.name, layers, block.grouped)
+def _resized(layer: Affine, outputs: int, inputs: int) -> Affine:
+    """``layer`` in a narrower or wider stream; an entry that does not fit is an error."""
+    bias = np.zeros(outputs, dtype=layer.bias.dtype)
+    kept = min(outputs, layer.outputs)
+    bias[:kept] = layer.bias[:kept]
+    return Affine.from_arrays(outputs, inputs, layer.row, layer.column, layer.weight, bias)
