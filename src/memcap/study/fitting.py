@@ -6,6 +6,7 @@ These are imported where they are used: statistics take seconds to import, and r
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,15 +19,15 @@ from memcap.study.record import State
 from memcap.study.store import Store
 
 
-class Fitting:
+class Fitting(ABC):
     """Fits over the finished cells of a store."""
 
     store: Store
 
     @property
+    @abstractmethod
     def meta(self) -> dict[str, Any]:
         """About the study; its ``grids`` say which settings are derived and what people look at first."""
-        raise NotImplementedError
 
     def critical(
         self,
