@@ -234,4 +234,5 @@ def _construction(
         "plan": tried,
         "parameters_by_formula": plan.parameters,
     }
-    return Construction(network, "keyless", "packed", dtype, structure, relabelable=True)
+    # with a prefix code other label frequencies move the tables of the planes, not only the words
+    return Construction(network, "keyless", "packed", dtype, structure, relabelable=plan.code is None)
