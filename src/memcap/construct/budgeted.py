@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from memcap.construct.budgeted_network import write_network
 from memcap.construct.budgeted_plan import BudgetedPlan
-from memcap.construct.budgeted_search import Demand, KeyHash, candidates, most_digits, with_enough_digits
+from memcap.construct.budgeted_search import Demand, candidates, most_digits, with_enough_digits
 from memcap.construct.construction import Construction
 from memcap.construct.fused import Fused
 from memcap.construct.hash_tables import PlaneSystem, eliminate, solve_labels
+from memcap.construct.key_codes import KeyHash
 from memcap.construct.key_digits import widest_key
 from memcap.construct.skewed_labels import prefix_code, skewed_plan
 from memcap.construct.word_format import EXACT_BITS, most_bits

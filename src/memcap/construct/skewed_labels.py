@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from memcap.construct.budgeted_plan import BudgetedPlan, PlaneTables
-from memcap.construct.budgeted_search import KeyCodes, excess_rows
+from memcap.construct.budgeted_search import excess_rows
 from memcap.construct.hash_tables import Places, PlaneSystem, eliminate
+from memcap.construct.key_codes import KeyCodes
 from memcap.construct.prefix_code import PrefixCode, limited_code
 
 _MORE_DIGITS = (0, 2, 4, 6, 9)
