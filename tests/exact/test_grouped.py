@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memcap.construct.keyed import memorise_keyed
 from memcap.construct.memorise import memorise_exact
 from memcap.errors import DomainError
 from memcap.exact.affine import Affine
@@ -15,6 +14,7 @@ from memcap.exact.evaluate import evaluate
 from memcap.exact.grouped import NotGrouped, evaluate_grouped
 from memcap.exact.grouped_codes import Code, add, affine, relu
 from memcap.exact.network import Block, Network
+from tests.golden.networks import GOLDEN
 
 
 def random_items(items: int, bits: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,6 +55,12 @@ def with_one_number_changed(network: Network, number: int, change: int) -> Netwo
     return replace(network, embed=embed, stages=stages, read=changed(network.read))
 
 
+def test_neighbouring_keys_on_both_sides_of_a_step_are_constant_there():
+    keys = np.arange(7, 407)
+    made = memorise_exact(keys, keys % 2, classes=2, selector="step")
+    np.testing.assert_array_equal(evaluate_grouped(made.network, keys), keys % 2)
+
+
 @pytest.mark.parametrize("selector", ["packed", "step"])
 def test_every_change_of_one_number_is_evaluated_as_the_generic_evaluator_does(selector):
     keys, labels = random_items(100, 1)
@@ -90,12 +96,18 @@ def test_progress_counts_every_item():
 
 def test_refusals_are_messages():
     keys, labels = random_items(60, 1)
-    keyed = memorise_keyed(keys, labels, classes=2)
-    with pytest.raises(
-        NotGrouped, match=r"block .* does not write words|not a fold|too wide|differ too much|copies a word"
-    ):
-        evaluate_grouped(keyed.network, keys)
+    first = Affine.from_entries(20, 3, [(i, 0, 1) for i in range(20)], [-i for i in range(20)])
+    last = Affine.from_entries(3, 20, [(1 + i % 2, i, i + 1) for i in range(20)])
+    embed, read = Affine.from_entries(3, 1, [(0, 0, 1)]), Affine.from_entries(1, 3, [(0, 1, 1), (0, 2, 2)])
+    two = Network(("key",), ((0, 99),), 1, ("x", "y", "z"), embed, (Block("two", (first, last)),), read)
+    with pytest.raises(NotGrouped, match="block 'two' with 20 neurons does not write words into one fresh channel"):
+        evaluate_grouped(two, keys[keys < 99])
+    with pytest.raises(NotGrouped, match="takes networks of one integer key"):
+        evaluate_grouped(GOLDEN["next-token"].network, GOLDEN["next-token"].rows)
     made = memorise_exact(keys, labels, classes=2, selector="step")
+    wide = replace(made.network, input_range=((0, 2**63 - 1),))
+    with pytest.raises(NotGrouped, match=r"keys below 2\^62"):
+        evaluate_grouped(wide, np.array([2**62]))
     with pytest.raises(DomainError, match="outside"):
         evaluate_grouped(made.network, [int(keys.max()) + 1])
 

@@ -10,6 +10,7 @@ checked while evaluating (`NotGrouped` otherwise); only stored entries are read,
 
 from __future__ import annotations
 
+import contextlib
 import math
 import multiprocessing
 from collections.abc import Sequence
@@ -20,9 +21,10 @@ import numpy as np
 from jaxtyping import Int
 from numpy.typing import NDArray
 
-from memcap.exact.affine import Affine
 from memcap.exact.evaluate import NOT_A_LABEL, Progress
 from memcap.exact.grouped_codes import SAFE, Code, NotGrouped, add, affine, constant, quotient, relu
+from memcap.exact.grouped_keyed import evaluate_keyed, keeps_its_key
+from memcap.exact.grouped_words import Row, columns_of, rows_of, words_of
 from memcap.exact.inputs import Rows, as_rows
 from memcap.exact.network import Attention, Block, Network
 
@@ -30,33 +32,7 @@ __all__ = ["NotGrouped", "evaluate_grouped"]
 
 FEW = 16
 """A block with at most this many neurons is evaluated neuron by neuron; wider ones must be words."""
-MOST_WORK = 10**8
 _SHARE = 2**16
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One neuron: weights by input position, bias."""
-
-    weights: tuple[tuple[int, int], ...]
-    bias: int
-
-
-def _rows(layer: Affine) -> list[_Row]:
-    terms: list[list[tuple[int, int]]] = [[] for _ in range(layer.outputs)]
-    for r, c, w in zip(layer.row.tolist(), layer.column.tolist(), layer.weight.tolist(), strict=True):
-        terms[r].append((c, int(w)))
-    return [_Row(tuple(t), int(b)) for t, b in zip(terms, layer.bias.tolist(), strict=True)]
-
-
-def _columns(layer: Affine) -> list[list[tuple[int, int]]]:
-    """Per hidden neuron: (channel, weight) of what it writes."""
-    if any(int(b) != 0 for b in layer.bias):
-        raise NotGrouped("a block's last map has a bias")
-    found: list[list[tuple[int, int]]] = [[] for _ in range(layer.inputs)]
-    for r, c, w in zip(layer.row.tolist(), layer.column.tolist(), layer.weight.tolist(), strict=True):
-        found[c].append((r, int(w)))
-    return found
 
 
 def evaluate_grouped(
@@ -69,7 +45,7 @@ def evaluate_grouped(
     """The label of every key, equal to `evaluate`, for networks whose words are shared by groups of keys.
 
     Args:
-        network: of single integer keys; step, bucket and packed networks have the structure.
+        network: of single integer keys; step, bucket, packed and keyed networks have the structure.
         keys: (items,) integers in the network's range.
         workers: processes (spawned); results do not depend on it.
         progress: called after every share of items.
@@ -86,12 +62,15 @@ def evaluate_grouped(
         raise NotGrouped("grouped evaluation takes networks of one integer key")
     if len(array) == 0:
         return np.zeros(0, dtype=np.int64)
-    if array.dtype == object:
-        raise NotGrouped("grouped evaluation takes keys within int64")
+    if array.dtype == object or max(-int(array.min()), int(array.max())) >= SAFE:
+        raise NotGrouped("grouped evaluation takes keys below 2^62")
     if workers > 1:
         shares = np.array_split(array, workers)
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
             return np.concatenate(list(pool.map(_share, [(network, share) for share in shares])))
+    if keeps_its_key(network):
+        with contextlib.suppress(NotGrouped):
+            return evaluate_keyed(network, array, progress)
     return _Grouped(network, progress).labels(array)
 
 
@@ -104,11 +83,11 @@ class _Grouped:
 
     def __init__(self, network: Network, progress: Progress | None) -> None:
         self.network, self.progress = network, progress
-        self.blocks: list[tuple[list[_Row], list[list[tuple[int, int]]], Block]] = []
+        self.blocks: list[tuple[list[Row], list[list[tuple[int, int]]], Block]] = []
         for stage in network.stages:
             if isinstance(stage, Attention):
                 raise NotGrouped("grouped evaluation takes networks without attention")
-            self.blocks.append((_rows(stage.layers[0]), _columns(stage.layers[-1]), stage))
+            self.blocks.append((rows_of(stage.layers[0]), columns_of(stage.layers[-1]), stage))
 
     def labels(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         state = self._embed(keys)
@@ -116,27 +95,27 @@ class _Grouped:
             if len(block.layers) == 2 and len(rows) <= FEW and not self._is_words(number):
                 self._small_block(rows, columns, state)
                 continue
-            target, words, group = _words(rows, columns, block, state)
+            target, words, group = words_of(rows, columns, block, state)
             return self._grouped(number + 1, state, target, words, group)
         return self._read(state)
 
     def _is_words(self, number: int) -> bool:
         """Whether block ``number`` is the first to write the channel that is read out, and writes no other."""
-        out = {c for row in _rows(self.network.read) for c, _ in row.weights}
+        out = {c for row in rows_of(self.network.read) for c, _ in row.weights}
         written = [{c for column in columns for c, _ in column} for _, columns, _ in self.blocks]
         return written[number] == out and not any(w & out for w in written[:number])
 
     def _embed(self, keys: NDArray[np.int64]) -> list[Code]:
         key = Code(0, 1, keys)
         state = []
-        for row in _rows(self.network.embed):
+        for row in rows_of(self.network.embed):
             code = constant(len(keys), row.bias)
             for _, weight in row.weights:
                 code = add(code, key, weight)
             state.append(code)
         return state
 
-    def _before_relu(self, row: _Row, state: list[Code]) -> Code:
+    def _before_relu(self, row: Row, state: list[Code]) -> Code:
         if len(row.weights) == 1:
             channel, weight = row.weights[0]
             return affine(state[channel], weight, row.bias)
@@ -145,14 +124,14 @@ class _Grouped:
             code = add(code, state[channel], weight)
         return code
 
-    def _small_block(self, rows: list[_Row], columns: list[list[tuple[int, int]]], state: list[Code]) -> None:
+    def _small_block(self, rows: list[Row], columns: list[list[tuple[int, int]]], state: list[Code]) -> None:
         hidden = [relu(self._before_relu(row, state)) for row in rows]
         for code, writes in zip(hidden, columns, strict=True):
             for channel, weight in writes:
                 state[channel] = add(state[channel], code, weight)
 
     def _read(self, state: list[Code]) -> NDArray[np.int64]:
-        code = self._before_relu(_rows(self.network.read)[0], state)
+        code = self._before_relu(rows_of(self.network.read)[0], state)
         return quotient(code, self.network.unit, NOT_A_LABEL)
 
     def _grouped(
@@ -199,7 +178,7 @@ class _Grouped:
 
     def _decided_block(
         self,
-        rows: list[_Row],
+        rows: list[Row],
         columns: list[list[tuple[int, int]]],
         block: Block,
         state: list[Code],
@@ -255,7 +234,7 @@ class _Split:
         self.linear: dict[int, int] = {}
         self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
-    def fold(self, row: _Row, state: list[Code]) -> _Fold | None:
+    def fold(self, row: Row, state: list[Code]) -> _Fold | None:
         """The neuron, if its sign is the same for all items of a group, in every group; else None."""
         weights = dict(row.weights)
         weight = weights.pop(self.target)
@@ -310,74 +289,3 @@ class _Split:
         for channel, weight in self.linear.items():
             code = add(code, state[channel], weight)
         return code
-
-
-def _words(
-    rows: list[_Row], columns: list[list[tuple[int, int]]], block: Block, state: list[Code]
-) -> tuple[int, list[int], Int[np.ndarray, " items"]]:
-    """The channel a word block writes, the words, and every item's group."""
-    targets = {channel for writes in columns for channel, _ in writes}
-    read = sorted({channel for row in rows for channel, _ in row.weights})
-    if len(targets) != 1 or not read or targets & set(read):
-        raise NotGrouped(f"block {block.name!r} with {len(rows)} neurons does not write words into one fresh channel")
-    target = targets.pop()
-    if len(read) == 1 and len(block.layers) == 2:
-        steps = _steps(rows, columns, state[read[0]])
-        if steps is not None:
-            return target, *steps
-    first, group = _distinct([state[channel].small for channel in read])
-    if len(first) * sum(layer.nonzero for layer in block.layers) > MOST_WORK:
-        raise NotGrouped(f"block {block.name!r} distinguishes {len(first)} groups: too many to hold their words")
-    hidden = np.zeros((len(state), len(first)), dtype=object)
-    for channel in read:
-        code = state[channel]
-        hidden[channel] = code.small[first].astype(object) * code.scale + code.base
-    for layer in block.layers[:-1]:
-        hidden = np.maximum(layer.to_dense().astype(object) @ hidden + layer.bias.astype(object)[:, None], 0)
-    return target, (block.layers[-1].to_dense().astype(object)[target] @ hidden).tolist(), group
-
-
-def _distinct(columns: list[NDArray[np.int64]]) -> tuple[Int[np.ndarray, " groups"], Int[np.ndarray, " items"]]:
-    """The first item of every distinct combination of values, and every item's combination."""
-    joint = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for column in columns:
-        low = int(column.min())
-        span = int(column.max()) - low + 1
-        size *= span
-        if size >= SAFE:
-            raise NotGrouped("the channels that words are read from take too many values")
-        joint = joint * span + (column - low)
-    _, first, group = np.unique(joint, return_index=True, return_inverse=True)
-    return first, group.reshape(-1)
-
-
-def _steps(
-    rows: list[_Row], columns: list[list[tuple[int, int]]], code: Code
-) -> tuple[list[int], Int[np.ndarray, " items"]] | None:
-    """Words of a function of one channel that is constant wherever an item lies, or None if it is not."""
-    ends = []  # (first small at which the neuron is on, slope, intercept), in units of the output
-    for row, writes in zip(rows, columns, strict=True):
-        if not row.weights or not writes:
-            return None
-        weight = row.weights[0][1] * code.scale
-        bias = row.weights[0][1] * code.base + row.bias
-        if weight <= 0:
-            return None
-        out = writes[0][1]
-        ends.append((-(bias // weight), out * weight, out * bias))  # smallest integer e with weight e + bias >= 0
-    ends.sort()
-    edges = np.array([max(-SAFE, min(SAFE, e)) for e, _, _ in ends], dtype=np.int64)
-    region = np.searchsorted(edges, code.small, side="right")
-    occupied = np.bincount(region, minlength=len(ends) + 1) > 0
-    slope = value = 0
-    words = [0]
-    for i, (_, more, constant_part) in enumerate(ends):
-        slope += more
-        value += constant_part
-        if slope != 0 and occupied[i + 1]:
-            return None
-        words.append(value)
-    kept = np.flatnonzero(occupied)
-    number = np.cumsum(occupied) - 1
-    return [words[i] for i in kept], number[region]
