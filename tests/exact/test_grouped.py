@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.golden.networks import GOLDEN
 
 from memcap.construct.memorise import memorise_exact
 from memcap.errors import DomainError
@@ -14,7 +15,6 @@ from memcap.exact.evaluate import evaluate
 from memcap.exact.grouped import NotGrouped, evaluate_grouped
 from memcap.exact.grouped_codes import Code, add, affine, relu
 from memcap.exact.network import Block, Network
-from tests.golden.networks import GOLDEN
 
 
 def random_items(items: int, bits: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
