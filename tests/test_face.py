@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,14 @@ def test_import_is_light():
 @pytest.mark.parametrize("name", memcap.__all__)
 def test_every_public_name_resolves(name):
     assert getattr(memcap, name) is not None
+
+
+def test_the_reference_shows_every_public_name():
+    page = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = {line.removeprefix("::: ") for line in page.splitlines() if line.startswith("::: ")}
+    for homes in (memcap._HOMES, memcap.report._HOMES):
+        for name, home in homes.items():
+            assert {home, f"{home}.{name}"} & shown or home == f"memcap.{name}", f"docs/reference.md lacks {name}"
 
 
 def test_a_misspelt_name_gets_a_hint():
