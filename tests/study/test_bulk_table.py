@@ -54,7 +54,21 @@ def told(table, *arguments):
         return f"refused: {error}"
 
 
-CONDITIONS = [None, "x > 1", "recall > 0.5", "a == 1", "state == 'done' and seed < 5", "2 > 1", "1 > 2", "absent > 1"]
+CONDITIONS = [
+    None,
+    "x > 1",
+    "recall > 0.5",
+    "a == 1",
+    "state == 'done' and seed < 5",
+    "2 > 1",
+    "1 > 2",
+    "absent > 1",
+    "x == 1 and recall >= 0",
+    "seed > 1 and x == 1 and a == a",
+    "1 / seed > 0.1 and recall > 0",
+    "recall > 0 and 1 / (seed - 2) > 0",
+    "seed > 2 and absent > 1",
+]
 
 
 @options(max_examples=60)

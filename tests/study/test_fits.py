@@ -186,10 +186,10 @@ def test_an_exact_logistic_line_crosses_where_it_does(center, slope, rising):
     assert found.censored is None
 
 
-@pytest.mark.parametrize(("sweeps", "slack"), [(60, 0.085), pytest.param(1000, 0.021, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("sweeps", "slack"), [(60, 0.085), pytest.param(1000, 0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("trials", [True, False])
 def test_intervals_of_critical_values_cover(trials, sweeps, slack):
-    """Within three standard errors of that many sweeps."""
+    """93 to 97 % of a thousand sweeps; of a few, within three standard errors."""
     x = np.repeat([8.0, 16, 32, 64, 128, 256], 3)
     p = 1 / (1 + np.exp(-2 * np.log(x / 40)))
     hits = 0
@@ -197,7 +197,7 @@ def test_intervals_of_critical_values_cover(trials, sweeps, slack):
         y = stream(0, "critical coverage", i).binomial(100, p) / 100
         found = critical(x, y, trials=np.full(len(x), 100.0) if trials else None)
         hits += found.low <= 40 <= found.high
-    assert abs(hits / sweeps - 0.95) <= slack, hits
+    assert abs(hits - 0.95 * sweeps) <= slack * sweeps, hits
 
 
 def test_censored_lines_are_bounds():

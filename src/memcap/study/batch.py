@@ -7,8 +7,9 @@ the same.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from memcap.study.cell import canonical
@@ -38,22 +39,31 @@ class Batch:
     Attributes:
         facts: one column per name in ``FACTS``; ``None`` where a row has no outcome yet; ``versions`` as JSON text.
         settings: one dict per row.
-        results: one dict per row; empty unless the row is done.
+        stored: one result per row, as ``decode`` takes them.
+        decode: makes a dict per row of ``stored``; empty dicts unless the row is done.
     """
 
     facts: dict[str, Sequence[Any]]
     settings: list[dict[str, Any]]
-    results: list[dict[str, Any]]
+    stored: Sequence[Any]
+    decode: Callable[[Sequence[Any]], list[dict[str, Any]]] = list
 
     def __len__(self) -> int:
         return len(self.settings)
 
+    @cached_property
+    def results(self) -> list[dict[str, Any]]:
+        """One dict per row, decoded when first asked for: rows that a filter drops before never are."""
+        return self.decode(self.stored)
+
     def where(self, keep: Sequence[bool]) -> Batch:
         """Only the rows for which ``keep`` is true."""
+        known = "results" in self.__dict__
         return Batch(
             {name: list(itertools.compress(values, keep)) for name, values in self.facts.items()},
             list(itertools.compress(self.settings, keep)),
-            list(itertools.compress(self.results, keep)),
+            list(itertools.compress(self.results if known else self.stored, keep)),
+            list if known else self.decode,
         )
 
 

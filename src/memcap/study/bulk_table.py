@@ -16,6 +16,7 @@ from memcap.study.batch import Batch
 from memcap.study.expression import Expression
 from memcap.study.table import FIRST, LAST, MIDDLE, RESERVED, Columns, flatten, renamed
 
+_ABSENT = object()
 Row = dict[str, Any]
 Part = dict[str, Sequence[Any]]
 """Columns of some rows."""
@@ -88,31 +89,46 @@ class _Filter:
 
     def __init__(self, where: str) -> None:
         self._condition = Expression(where)
+        self._parts = self._condition.parts()
         self._names = sorted(self._condition.names)
         self._named: set[str] = set()
 
-    def keep(self, batch: Batch) -> list[bool]:
-        evaluate = self._condition.evaluate
-        if not self._names:
-            return [bool(evaluate({}))] * len(batch)
+    def kept(self, batch: Batch) -> Batch:
+        """The rows of ``batch`` to keep."""
+        if self._named.issuperset(self._names):
+            batch = self._without_results(batch)
         columns = [self._simple(batch, n) for n in self._names]
         if not all(columns):  # nested, renamed or absent: look at the whole table
-            mine, found = _table(batch)
+            mine, found = _table(batch) if len(batch) else ({}, {})
             self._named.update(RESERVED, mine, found)
             absent = [None] * len(batch)
             columns = [batch.facts.get(n, mine.get(n, found.get(n, absent))) for n in self._names]
         else:
             self._named.update(self._names)
-        rows = zip(*columns, strict=True)
-        return [None not in row and bool(evaluate(dict(zip(self._names, row, strict=True)))) for row in rows]
+        return batch.where(_true(self._condition, self._names, columns, len(batch)))
+
+    def _without_results(self, batch: Batch) -> Batch:
+        """``batch`` without rows for which a part of the condition is false that is asked before any result."""
+        for part in self._parts:
+            names = sorted(part.names)
+            columns = [batch.facts.get(n) or [s.get(n) for s in batch.settings] for n in names]
+            if any(dict in kinds or type(None) in kinds for kinds in (set(map(type, c)) for c in columns)):
+                break  # a result may have this name
+            try:
+                batch = batch.where(_true(part, names, columns, len(batch)))
+            except ConfigurationError:
+                break  # at a row that the whole condition may not look at
+        return batch
 
     @staticmethod
     def _simple(batch: Batch, name: str) -> Sequence[Any]:
         """A column that no other has to be made for; empty if it is not such a one."""
         if name in batch.facts:
             return batch.facts[name]
-        rows = zip(batch.settings, batch.results, strict=True)
-        column = [mine[name] if name in mine else found.get(name) for mine, found in rows]
+        column = [mine.get(name, _ABSENT) for mine in batch.settings]
+        if _ABSENT in column:
+            found = [result.get(name) for result in batch.results]
+            column = [f if c is _ABSENT else c for c, f in zip(column, found, strict=True)]
         kinds = set(map(type, column))
         return [] if "." in name or dict in kinds or kinds == {type(None)} else column
 
@@ -120,6 +136,21 @@ class _Filter:
         """Refuse names that no row has."""
         for name in sorted(set(self._names) - self._named):
             raise ConfigurationError(f"where: no column {name!r}{nearest(name, self._named)}")
+
+
+def _true(condition: Expression, names: Sequence[str], columns: Sequence[Sequence[Any]], rows: int) -> list[bool]:
+    """Where ``condition`` is true; not where it misses a value."""
+
+    def holds(row: tuple[Any, ...]) -> bool:
+        return None not in row and bool(condition.evaluate(dict(zip(names, row, strict=True))))
+
+    if not names:
+        return [bool(condition.evaluate({}))] * rows
+    every = list(zip(*columns, strict=True))
+    if set().union(*(map(type, column) for column in columns)) <= {int, str}:  # settings repeat: ask once
+        told = {row: holds(row) for row in set(every)}
+        return [told[row] for row in every]
+    return list(map(holds, every))
 
 
 class _Growing:
@@ -131,7 +162,9 @@ class _Growing:
 
     def extend(self, part: Mapping[str, Sequence[Any]], rows: int) -> None:
         for name, values in part.items():
-            self.columns.setdefault(name, [None] * self._rows).extend(values)
+            if name not in self.columns:
+                self.columns[name] = [None] * self._rows
+            self.columns[name].extend(values)
         for name, column in self.columns.items():
             if name not in part:
                 column.extend([None] * rows)
@@ -163,7 +196,7 @@ def columns_in_bulk(batches: Iterable[Batch], where: str | None = None) -> Colum
     for batch in batches:
         empty = False
         if filter is not None:
-            batch = batch.where(filter.keep(batch))
+            batch = filter.kept(batch)
         if len(batch):
             mine, found = _table(batch)
             facts.extend(batch.facts, len(batch))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 from memcap.errors import ConfigurationError, RunError, nearest
 from memcap.study.record import plain
 from memcap.study.table import Columns
+from memcap.study.text_rows import csv_lines, json_lines
 
 
 def _text(value: Any) -> str:
@@ -34,34 +33,13 @@ def _parquet(columns: Columns, path: Path) -> None:
 
 
 def _csv(columns: Columns, path: Path) -> None:
-    def cell(value: Any) -> Any:
-        if value is None:
-            return ""
-        if isinstance(value, float) and not math.isfinite(value):
-            return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return _text(value) if isinstance(value, list | dict) else value
-
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([cell(v) for v in row] for row in zip(*columns.values(), strict=True))
-
-
-def _strict(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {k: _strict(v) for k, v in value.items()}
-    return [_strict(v) for v in value] if isinstance(value, list) else value
+        file.writelines(csv_lines(columns))
 
 
 def _jsonl(columns: Columns, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        for row in zip(*columns.values(), strict=True):
-            record = {name: _strict(value) for name, value in zip(columns, row, strict=True) if value is not None}
-            file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        file.writelines(json_lines(columns))
 
 
 WRITERS: dict[str, Callable[[Columns, Path], None]] = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}

@@ -138,6 +138,17 @@ class Expression:
             used = ", ".join(f"{n}={values[n]!r}" for n in sorted(self.names) if n in values)
             raise ConfigurationError(f"{self.source!r} cannot be computed at {used or 'constants'}: {error}") from None
 
+    def parts(self) -> list[Expression]:
+        """The expressions that ``and`` connects at the top; all of them are true where the whole is.
+
+        >>> Expression("dimension == 64 and recall > 0.5").parts()
+        [Expression('dimension == 64'), Expression('recall > 0.5')]
+        """
+        match ast.parse(self.source.strip(), mode="eval").body:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return [Expression(ast.unparse(part)) for part in parts]
+        return [self]
+
     def _compile(self, node: ast.expr) -> _Closure:
         match node:
             case ast.Constant(value=bool() | int() | float() | str() as constant):

@@ -215,13 +215,13 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 
 def _batch(block: list[tuple[Any, ...]]) -> Batch:
-    """Rows of ``_BATCH``, each column of JSON decoded at once."""
+    """Rows of ``_BATCH``; a column of JSON is decoded at once, results when they are needed."""
     *columns, settings, results = zip(*block, strict=True)
     facts: dict[str, Sequence[Any]] = dict(zip(FACTS, columns, strict=True))
     written = set(facts["versions"]) - {None}
     versions = {text: canonical(_parsed(text)) for text in written}
     facts["versions"] = [None if text is None else versions[text] for text in facts["versions"]]
-    return Batch(facts, _decoded(settings), _decoded(results))
+    return Batch(facts, _decoded(settings), results, _decoded)
 
 
 def _decoded(texts: Sequence[str]) -> list[dict[str, Any]]:
