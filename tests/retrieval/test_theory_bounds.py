@@ -7,18 +7,12 @@ import pytest
 
 import memcap
 from memcap.errors import ConfigurationError
-from memcap.retrieval.decoders import (
-    CLASS_A,
-    CLASS_B,
-    assign,
-    decode,
-    least_squares,
-    matched_filter,
-    message_passing,
-    strict_argmax,
-)
+from memcap.retrieval.decoders import CLASS_A, CLASS_B, MMSE, decode
 from memcap.retrieval.embeddings import draw_embeddings
+from memcap.retrieval.linear_decoders import assign, least_squares, matched_filter, observe, strict_argmax
 from memcap.retrieval.lower_bound import information_recall, recall_bound, samples_needed
+from memcap.retrieval.message_passing import message_passing
+from memcap.retrieval.posterior import _sampled, log_posterior, posterior_mean
 
 
 def task(**fields):
@@ -130,6 +124,57 @@ def test_noiseless_gradients_are_decoded_exactly():
     assert matched_filter(gradient, e).shape == (40, 40)
 
 
+def observed(at):
+    e = draw_embeddings(at)
+    rng = np.random.default_rng(at.seed)
+    table = np.zeros((at.vocabulary, at.vocabulary))
+    table[e.permutation, np.arange(at.vocabulary)] = 1
+    noise = rng.standard_normal(table.shape) * np.sqrt((at.length - 1) / at.samples)
+    scale = at.length * at.vocabulary
+    gradient = (e.labels - e.labels.mean(axis=0)).T @ (table + noise) @ e.tokens / scale
+    return e, gradient, observe(gradient, e, at.samples, at.length)
+
+
+def test_the_posterior_is_that_of_gaussian_noise_on_the_gradient_itself():
+    """Written a second time: Gaussian likelihood of the d x d gradient with the covariance that white noise gets."""
+    at = task(vocabulary=5, dimension=3, samples=40, length=4)
+    e, gradient, view = observed(at)
+    centred = e.labels - e.labels.mean(axis=0)
+    mixing = np.kron(centred.T, e.tokens.T) / (at.length * 5)
+    precision = np.linalg.inv(view.noise * mixing @ mixing.T)
+    rng = np.random.default_rng(0)
+    permutations = np.array([rng.permutation(5) for _ in range(6)])
+    expected = []
+    for labels in permutations:
+        x = np.zeros((5, 5))
+        x[labels, np.arange(5)] = 1
+        gap = gradient.ravel() - mixing @ x.ravel()
+        expected.append(-0.5 * gap @ precision @ gap)
+    found = log_posterior(view, permutations)
+    np.testing.assert_allclose(found - found[0], np.array(expected) - expected[0], rtol=1e-8, atol=1e-8)
+
+
+def test_sampling_agrees_with_enumeration():
+    _, _, view = observed(task(vocabulary=6, dimension=4, samples=30, length=4))
+    exact = posterior_mean(view)
+    np.testing.assert_allclose(exact.sum(axis=0), 1, atol=1e-12)
+    np.testing.assert_allclose(exact.sum(axis=1), 1, atol=1e-12)
+    sampled = _sampled(view, 400_000, 0)
+    np.testing.assert_allclose(sampled.sum(axis=0), 1, atol=1e-12)
+    np.testing.assert_allclose(sampled, exact, atol=0.02)
+    assert 0.2 < exact.max(axis=0).mean() < 0.99  # neither certain nor blind
+
+
+def test_the_sampled_posterior_mean_recalls_more_than_linear_decoders():
+    at = task(vocabulary=40, dimension=16, samples=1200)
+    found = [decode(at, seed=s, proposals=200_000) for s in range(3)]
+    mean = {name: np.mean([f[name] for f in found]) for name in (*CLASS_A, MMSE)}
+    assert mean[MMSE] > mean["least squares + assignment"] + 0.1
+    assert not any(beats([f[MMSE] for f in found], recall_bound(at).recall) for _ in [0])
+    assert MMSE not in decode(at)
+    assert MMSE in decode(at.replace(vocabulary=7, dimension=5))
+
+
 def test_a_tie_is_no_answer():
     assert strict_argmax(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist() == [-1, 0]
 
@@ -146,6 +191,7 @@ ERRORS = [
     (lambda: decode(task(), sees="sample"), "did you mean 'samples'"),
     (lambda: decode(task(width=8)), "decoders need length >= 2, attention only"),
     (lambda: decode(task(length=1)), "decoders need length >= 2"),
+    (lambda: decode(task(vocabulary=9), proposals=1), "proposals must be at least 2, got 1"),
 ]
 
 

@@ -35,12 +35,16 @@ from memcap.errors import ConfigurationError, nearest
 
 FIGURES: dict[str, str] = {
     "early-phase": "memcap.retrieval.early_phase.figure",
+    "lower-bound": "memcap.retrieval.under_bounds.figure",
     "phase-diagrams": "memcap.study.phase_diagrams.figure",
     "sqrt-law": "memcap.study.memory_laws.sqrt_law",
     "seq2seq-law": "memcap.study.memory_laws.seq2seq_law",
     "depth-tradeoff": "memcap.study.memory_laws.depth_tradeoff",
 }
 """Figure -> module with ``SUMMARY`` and ``reproduce``."""
+
+DRAWINGS: dict[str, str] = {"lower-bound": "memcap.report.bounds"}
+"""Figure -> module whose ``figures(record)`` draws it; the phase diagrams are drawn by ``memcap study report``."""
 
 SCALES = ("small", "full")
 
@@ -52,6 +56,7 @@ SCALES = ("small", "full")
 @click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Runs at once.")
 @click.option("--only", metavar="TEXT", help="Measure only the parts whose name contains TEXT.")
 @click.option("--out", "destination", type=click.Path(dir_okay=False), help="Also write the record as JSON.")
+@click.option("--draw", "folder", metavar="FOLDER", help="Also draw it there, one SVG a chart (lower-bound).")
 @output_options
 def command(
     figure: str | None,
@@ -60,6 +65,7 @@ def command(
     workers: int,
     only: str | None,
     destination: str | None,
+    folder: str | None,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -67,9 +73,11 @@ def command(
 
     Exit code 1 if a check of the figure fails.
 
-    Example:
+    Examples:
 
         memcap reproduce early-phase --scale small
+
+        memcap reproduce lower-bound --draw pictures
     """
     if figure is None:
         _list_figures(as_json)
@@ -80,17 +88,27 @@ def command(
         raise ConfigurationError(f"scale must be small or full, got {scale!r}{nearest(scale, SCALES)}")
     if destination is not None and not Path(destination).resolve().parent.is_dir():
         raise ConfigurationError(f"--out {destination}: the folder does not exist; create it first")
+    if folder is not None and figure not in DRAWINGS:
+        raise ConfigurationError(f"--draw draws {', '.join(DRAWINGS)}, not {figure}")
+    if folder is not None and not Path(folder).is_dir():
+        raise ConfigurationError(f"--draw {folder}: the folder does not exist; create it first")
     module = importlib.import_module(FIGURES[figure])
     with showing(quiet or as_json) as progress:
         record = module.reproduce(scale, seed=seed, workers=workers, progress=progress, only=only)
     if destination is not None:
         text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=1)
         Path(destination).write_text(text + "\n", encoding="utf-8")
+    if folder is not None:
+        charts = importlib.import_module(DRAWINGS[figure]).figures(record)
+        drawn = [str(chart.save(Path(folder) / f"{chart.name}.svg", theme="light", width=720)) for chart in charts]
+        record = {**record, "drawn": drawn}
     failed = [check for check in record["checks"] if not check["passed"]]
     if as_json:
         print_json(record)
     else:
         _print(record, quiet)
+        for path in record.get("drawn", []):
+            out.print(f"drawn: {path}", markup=False)
     return 1 if failed else 0
 
 

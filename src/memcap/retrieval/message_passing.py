@@ -6,7 +6,6 @@ Not here: the exact and the sampled posterior mean (``posterior``).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from memcap.retrieval.embeddings import Embeddings
 from memcap.retrieval.linear_decoders import Gradient, Scores, observe
@@ -56,8 +55,8 @@ def message_passing(
 
 def _sinkhorn(log_scores: Scores) -> Scores:
     for _ in range(2):  # in the logarithm until the scale is harmless
-        log_scores = log_scores - logsumexp(log_scores, axis=0, keepdims=True)
-        log_scores = log_scores - logsumexp(log_scores, axis=1, keepdims=True)
+        log_scores = log_scores - np.logaddexp.reduce(log_scores, axis=0, keepdims=True)
+        log_scores = log_scores - np.logaddexp.reduce(log_scores, axis=1, keepdims=True)
     kernel = np.exp(log_scores)
     left = np.ones(len(kernel))
     for _ in range(SINKHORN_ROUNDS):

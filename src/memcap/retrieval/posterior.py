@@ -7,6 +7,7 @@ Gaussian count noise that ``lower_bound`` assumes too.  ``message_passing`` appr
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import no_type_check
 
@@ -59,13 +60,18 @@ def log_posterior(observation: Observation, permutations: Int[np.ndarray, "n tok
 
 def _enumerated(observation: Observation) -> Scores:
     v = len(observation.seen)
-    every = np.array(list(itertools.permutations(range(v))))
+    every = _every_permutation(v)
     weights = log_posterior(observation, every)
     weights = np.exp(weights - weights.max())
     mean = np.zeros((v, v))
     for token in range(v):
         mean[:, token] = np.bincount(every[:, token], weights=weights, minlength=v)
     return np.asarray(mean / weights.sum())
+
+
+@functools.cache
+def _every_permutation(v: int) -> Int[np.ndarray, "n tokens"]:
+    return np.array(list(itertools.permutations(range(v))))
 
 
 def _sampled(observation: Observation, proposals: int, seed: int) -> Scores:
