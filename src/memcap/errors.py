@@ -8,8 +8,10 @@ prints the message alone and exits with 2 for a wrong call or wrong input, 1 for
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class MemcapError(Exception):
@@ -96,6 +98,12 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(valid), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def missing_folder(path: str | os.PathLike[str]) -> ConfigurationError:
+    """The error to raise when the folder that is to hold ``path`` does not exist: nothing makes folders on the way, and
+    what would be written there is not computed first."""
+    return ConfigurationError(f"{path}: the folder does not exist; create {Path(path).absolute().parent} first")
 
 
 def require_extra(module: str, extra: str) -> MissingExtraError:

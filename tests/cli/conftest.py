@@ -51,6 +51,7 @@ def memcap_cli(capfd):
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
         captured = capfd.readouterr()
+        assert not captured.err.startswith("\n"), "a message does not begin with an empty line"
         return Result(code, captured.out, captured.err)
 
     return call

@@ -27,6 +27,32 @@ def test_build_reports_and_writes_a_certificate(memcap_cli, cities, tmp_path):
     assert {p.name for p in folder.iterdir()} == {"memory.json", "weights.safetensors", "certificate.json"}
 
 
+def test_a_line_that_cannot_be_asked_is_named_and_the_others_are_answered(memcap_cli, memory, monkeypatch):
+    lines = "Lyon\n\nOslo\nXYZ#\nBergen\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    result = memcap_cli("recall", memory, "-")
+    assert result.out == "France\n\nNorway\n\nNorway\n", "answers keep their lines"
+    told = result.err.splitlines()
+    assert result.code == 2
+    assert told[0] == "memcap: line 2: empty sequence ''"
+    assert told[1].startswith("memcap: line 4: unknown character")
+    assert len(told) == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    record = memcap_cli("recall", memory, "-", "--json").json
+    assert record["labels"] == ["France", None, "Norway", None, "Norway"]
+    assert [line["line"] for line in record["not_asked"]] == [2, 4]
+    result = memcap_cli("recall", memory, "Lyon", "")
+    assert (result.code, result.out) == (2, "France\n\n")
+    assert "item 2: empty sequence" in result.err
+    result = memcap_cli("recall", memory, "")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("memcap: item 1: empty sequence")
+
+
+def test_a_build_that_goes_well_is_silent_on_standard_error(memcap_cli, cities, tmp_path):
+    assert memcap_cli("build", cities, *FLAGS, "--out", tmp_path / "m").err == ""
+
+
 def test_build_json_is_one_strict_object(memcap_cli, cities, tmp_path):
     result = memcap_cli("build", cities, *FLAGS, "--out", tmp_path / "m", "--json")
     record = result.json
@@ -64,7 +90,11 @@ def test_check_names_rows_that_are_not_recalled(memcap_cli, memory, cities):
 def test_recall_prints_one_label_a_line(memcap_cli, memory, monkeypatch):
     result = memcap_cli("recall", memory, "Lyon", "Buenos Aires")
     assert result.out == "France\nArgentina\n"
-    assert memcap_cli("recall", memory, "Köln", "--json").json == {"items": ["Köln"], "labels": ["Germany"]}
+    assert memcap_cli("recall", memory, "Köln", "--json").json == {
+        "items": ["Köln"],
+        "labels": ["Germany"],
+        "not_asked": [],
+    }
     monkeypatch.setattr(sys, "stdin", io.StringIO("Oslo\nLille\r\n"))
     assert memcap_cli("recall", memory, "-").out == "Norway\nFrance\n"
 

@@ -81,9 +81,30 @@ def test_wrong_calls(store, tmp_path, capsys, arguments, message):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+def test_nothing_makes_folders_on_the_way(store, tmp_path, capsys):
+    calls = (
+        ["study", "report", str(store), "-o", "no/r.html"],
+        ["study", "report", str(store), "-o", str(tmp_path / "r.html"), "--figures", "no/figures"],
+        ["study", "export", str(store), "-o", "no/t.csv"],
+        ["study", "run", str(store), "--store", "no/a.db"],
+        ["predict", "-V", "8", "-L", "4", "-d", "8", "--curve", "samples=10..90", "--out", "no/c.svg"],
+    )
+    (tmp_path / "grid.yaml").write_text("task: study_toys:toy\naxes: {x: [1]}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        patch.syspath_prepend(TOYS)
+        for call in calls:
+            call = ["grid.yaml" if word == str(store) and "run" in call else word for word in call]
+            assert main(call) == 2
+            told = " ".join(capsys.readouterr().err.split())
+            folder = tmp_path / Path(call[-1]).parent
+            assert f"memcap: {call[-1]}: the folder does not exist; create {folder} first" in told
+    assert [p.name for p in tmp_path.iterdir()] == ["grid.yaml"]
+
+
 def test_a_page_is_html_and_a_study_must_exist(store, tmp_path, capsys):
     assert main(["study", "report", str(store), "-o", str(tmp_path / "r.pdf")]) == 2
-    assert "name it *.html" in capsys.readouterr().err
+    assert "name it *.html, got 'r.pdf'; --figures DIR writes images" in " ".join(capsys.readouterr().err.split())
     assert main(["study", "report", str(tmp_path / "none.db"), "-o", str(tmp_path / "r.html")]) == 2
     assert "there is no study at" in capsys.readouterr().err
 

@@ -52,7 +52,7 @@ def test_closing_leaves_one_file_and_reopening_finds_everything(tmp_path):
 def test_a_missing_study_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"there is no study at .*none\.db"):
         SqliteStore(tmp_path / "none.db", create=False)
-    with pytest.raises(ConfigurationError, match=r"the folder .*absent does not exist"):
+    with pytest.raises(ConfigurationError, match=r"the folder does not exist; create .*absent first"):
         SqliteStore(tmp_path / "absent" / "study.db")
     with pytest.raises(FormatError, match="is a folder"):
         SqliteStore(tmp_path)

@@ -78,9 +78,12 @@ def test_an_export_fails_whole(study, tmp_path):
         ConfigurationError, match=r"export writes \.parquet, \.csv, \.jsonl, not '\.parqet'.*did you mean"
     ):
         study.export(tmp_path / "t.parqet")
-    with pytest.raises(RunError, match="cannot write"):
+    with pytest.raises(ConfigurationError, match=r"t\.csv: the folder does not exist; create .*absent first"):
         study.export(tmp_path / "absent" / "t.csv")
-    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(RunError, match="cannot write"):
+        study.export(tmp_path / "t.csv")
+    assert list(tmp_path.iterdir()) == [tmp_path / "t.csv"]
 
 
 def test_an_empty_study_is_an_empty_table(tmp_path):

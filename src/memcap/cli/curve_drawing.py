@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memcap.errors import ConfigurationError, nearest
+from memcap.errors import ConfigurationError, missing_folder, nearest
 
 FORMATS = ("svg", "png", "pdf", "html")
 
@@ -23,7 +23,7 @@ def check_destination(path: str) -> Path:
             f"cannot draw a curve as {target.name!r}{nearest(kind, FORMATS)}; formats: {', '.join(FORMATS)}"
         )
     if not target.resolve().parent.is_dir():
-        raise ConfigurationError(f"--out {path}: the folder does not exist; create it first")
+        raise missing_folder(path)
     return target
 
 

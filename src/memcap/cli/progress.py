@@ -43,4 +43,5 @@ def showing(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
     try:
         yield report
     finally:
-        bars.stop()
+        if tasks:  # stopping bars that never began writes an empty line
+            bars.stop()

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
+
+from memcap.cli.wording import in_options
+from memcap.errors import MemcapError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def output_options(function: F) -> F:
-    """``--json`` and ``--quiet``."""
-    function = click.option("--quiet", is_flag=True, help="Print only the result; no progress.")(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print one strict JSON object and nothing else.")(
-        function
-    )
+    """``--json`` and ``--quiet``; and errors that name arguments as the options of this verb."""
+
+    @wraps(function)
+    def told(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except MemcapError as error:
+            if len(error.args) == 1:
+                error.args = (in_options(str(error.args[0]), click.get_current_context().command.params),)
+            raise
+
+    quiet = click.option("--quiet", is_flag=True, help="Print only the result; no progress.")
+    strict = click.option("--json", "as_json", is_flag=True, help=_JSON)
+    return cast(F, strict(quiet(told)))
+
+
+_JSON = "Print one strict JSON object and nothing else; what JSON cannot write is 'NaN', 'Infinity', '-Infinity'."
 
 
 def data_options(function: F) -> F:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +21,9 @@ from memcap.errors import ConfigurationError
 @click.option("--target", type=float, default=0.5, show_default=True, help="The level that it crosses.")
 @click.option("--task", metavar="NAME", help="Which measurement, if the study holds several.")
 @click.option("--where", metavar="EXPRESSION", help="Only these cells, such as 'length == 16'.")
+@click.option("--trials", metavar="NAME", help="Setting or result that counts the independent answers of a fraction.")
+@click.option("--rising/--falling", default=None, help="Of the response.  [default: what most lines show]")
+@click.option("--scale", default="logit", show_default=True, metavar="NAME", help="logit (fractions) | linear.")
 @click.option("--method", default="profile", show_default=True, metavar="NAME", help="profile | bootstrap.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @output_options
@@ -30,6 +35,9 @@ def fit(
     target: float,
     task: str | None,
     where: str | None,
+    trials: str | None,
+    rising: bool | None,
+    scale: str,
     method: str,
     confidence: float,
     as_json: bool,
@@ -46,25 +54,18 @@ def fit(
     if axis is None and not laws:
         raise ConfigurationError("nothing to fit: give --critical AXIS, --law LAW or both")
     with Study.open(store, create=False) as study:
+        crossing: dict[str, Any] = {"target": target, "task": task, "where": where}
+        crossing |= {"trials": trials, "rising": rising, "scale": scale}
         lines = []
         if axis is not None:
             name = response or study.main_response(task)
-            lines = study.critical(axis, name, target=target, task=task, where=where, confidence=confidence)
+            lines = study.critical(axis, name, confidence=confidence, **crossing)
         exponents = [
-            study.fit_exponent(
-                law,
-                response=response,
-                target=target,
-                task=task,
-                where=where,
-                method=method,
-                confidence=confidence,
-            )
-            for law in laws
+            study.fit_exponent(law, response=response, method=method, confidence=confidence, **crossing) for law in laws
         ]
         scores = []
         if len(laws) > 1:
-            scores = study.compare(laws, response=response, target=target, task=task, where=where)
+            scores = study.compare(laws, response=response, **crossing)
     if as_json:
         print_json(
             {

@@ -12,7 +12,9 @@ from memcap.errors import ConfigurationError, nearest
 @click.command(name="report")
 @click.argument("store", type=click.Path())
 @click.option("--out", "-o", "destination", required=True, type=click.Path(), help="The HTML file to write.")
-@click.option("--figures", type=click.Path(file_okay=False), help="Folder that also gets every figure as files.")
+@click.option(
+    "--figures", type=click.Path(file_okay=False), help="Folder, made if missing, that also gets every figure as files."
+)
 @click.option(
     "--format",
     "formats",

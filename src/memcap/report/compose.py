@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memcap.errors import ConfigurationError
+from memcap.errors import ConfigurationError, missing_folder
 from memcap.report.cells import Cells, read_cells
 from memcap.report.drawing import FORMATS, Figure
 from memcap.report.gallery import build, gallery
@@ -49,7 +49,7 @@ def write(
         settings: which columns of a plain frame define a cell.
         criticals: fitted crossings; by default they are fitted here.
         exponents: source -> fitted law; by default fitted here.
-        figures: a folder that also gets every figure as files for a paper.
+        figures: a folder, made if missing, that also gets every figure as files for a paper.
         formats: of those files: ``svg``, ``pdf``, ``png``, ``json`` (Vega-Lite).
 
     Returns:
@@ -57,7 +57,8 @@ def write(
 
     Raises:
         DataError: for an empty study or one without a result.
-        ConfigurationError: for unknown names, with the nearest valid one, or another ending than ``.html``.
+        ConfigurationError: for unknown names, with the nearest valid one, another ending than ``.html``, or a folder
+            that does not exist; ``figures`` itself is created.
     """
     from memcap.report.page import page
 
@@ -69,6 +70,9 @@ def write(
     for kind in formats:
         if kind not in FORMATS:
             raise ConfigurationError(f"no figure format {kind!r}; formats: {', '.join(FORMATS)}")
+    for place in (path, *([Path(figures)] if figures is not None else [])):
+        if not place.absolute().parent.is_dir():
+            raise missing_folder(place)
     cells = read_cells(source, settings=settings)
     s = subject(cells, x=x, y=y, outcome=outcome, target=target, criticals=criticals, exponents=exponents)
     drawn, reasons = gallery(s)
@@ -81,7 +85,6 @@ def write(
         method=method if method is not None else str(cells.meta.get("method") or "") or _method(s),
         versions=_versions(cells),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     if figures is not None:
         export(drawn, Path(figures), formats)
@@ -127,7 +130,7 @@ def figure(
 
 def export(figures: Sequence[Figure], folder: Path, formats: Sequence[str]) -> list[Path]:
     """Every figure in every format, one CSV per plain table, and the captions; returns what was written."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     written = [f.save(folder / f"{f.name}.{kind}") for f in figures for kind in formats]
     for f in figures:
         for name, table in f.tables.items():

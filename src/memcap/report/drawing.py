@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from memcap.errors import ConfigurationError, nearest
+from memcap.errors import ConfigurationError, missing_folder, nearest
 from memcap.report.theme import PALETTES, config, ramp
 
 FORMATS = ("svg", "pdf", "png", "json")
@@ -86,7 +86,7 @@ class Figure:
         """Write the figure as SVG, PDF, PNG or Vega-Lite JSON, by the suffix of ``path``; returns the path.
 
         Raises:
-            ConfigurationError: for another suffix.
+            ConfigurationError: for another suffix, or a folder that does not exist.
         """
         path = Path(path)
         kind = path.suffix.lstrip(".").lower()
@@ -94,7 +94,8 @@ class Figure:
             raise ConfigurationError(
                 f"cannot write a figure as {path.name!r}{nearest(kind, FORMATS)}; formats: {', '.join(FORMATS)}"
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.absolute().parent.is_dir():
+            raise missing_folder(path)
         path.write_bytes(render(self.vega_lite(theme, columns=columns, width=width), kind, ppi=ppi))
         return path
 

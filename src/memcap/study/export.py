@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memcap.errors import ConfigurationError, RunError, nearest
+from memcap.errors import ConfigurationError, RunError, missing_folder, nearest
 from memcap.study.record import plain
 from memcap.study.table import Columns
 from memcap.study.text_rows import csv_lines, json_lines
@@ -45,6 +45,21 @@ def _jsonl(columns: Columns, path: Path) -> None:
 WRITERS: dict[str, Callable[[Columns, Path], None]] = {".parquet": _parquet, ".csv": _csv, ".jsonl": _jsonl}
 
 
+def check_destination(path: Path) -> None:
+    """Refuse a file that ``write_table`` could not write, before anything is read for it.
+
+    Raises:
+        ConfigurationError: for another ending, or if the folder does not exist.
+    """
+    if path.suffix.lower() not in WRITERS:
+        hint = nearest(path.suffix, WRITERS)
+        raise ConfigurationError(
+            f"{path}: export writes {', '.join(WRITERS)}, not {path.suffix or 'no ending'!r}{hint}"
+        )
+    if not path.absolute().parent.is_dir():
+        raise missing_folder(path)
+
+
 def write_table(columns: Columns, path: Path) -> None:
     """Write ``columns`` to ``path``; its ending says the format.
 
@@ -53,18 +68,13 @@ def write_table(columns: Columns, path: Path) -> None:
     key is left out.
 
     Raises:
-        ConfigurationError: for another ending.
+        ConfigurationError: for another ending, or if the folder does not exist.
         RunError: if the file cannot be written.
     """
-    writer = WRITERS.get(path.suffix.lower())
-    if writer is None:
-        hint = nearest(path.suffix, WRITERS)
-        raise ConfigurationError(
-            f"{path}: export writes {', '.join(WRITERS)}, not {path.suffix or 'no ending'!r}{hint}"
-        )
+    check_destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        writer(columns, partial)
+        WRITERS[path.suffix.lower()](columns, partial)
         os.replace(partial, path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from None

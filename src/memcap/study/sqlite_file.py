@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memcap.errors import ConfigurationError, FormatError, MemcapError, RunError
+from memcap.errors import ConfigurationError, FormatError, MemcapError, RunError, missing_folder
 from memcap.study.cell import FORMAT
 
 APPLICATION = 0x6D63_7374  # "mcst" in the file's header says whose file it is
@@ -56,7 +56,7 @@ class SqliteFile:
                     f"there is no study at {self.path}; 'memcap study run' or Study.open creates one"
                 )
             if not self.path.absolute().parent.is_dir():
-                raise ConfigurationError(f"{self.path}: the folder {self.path.absolute().parent} does not exist")
+                raise missing_folder(self.path)
         elif self.path.stat().st_size > 0:
             with self.path.open("rb") as file:
                 if file.read(16) != b"SQLite format 3\0":

@@ -22,7 +22,7 @@ from memcap.study.bulk_table import columns_in_bulk
 from memcap.study.cell import Cell, canonical
 from memcap.study.driver import Driver, recover
 from memcap.study.execution import versions
-from memcap.study.export import write_table
+from memcap.study.export import check_destination, write_table
 from memcap.study.fitting import Fitting
 from memcap.study.grid import Grid
 from memcap.study.memory_store import MemoryStore
@@ -200,9 +200,10 @@ class Study(Fitting):
         """Write the table of ``frame`` as ``.parquet``, ``.csv`` or ``.jsonl``; returns the number of rows.
 
         Raises:
-            ConfigurationError: for another ending, an unknown state, or if ``where`` does not fit.
+            ConfigurationError: for another ending, a missing folder, an unknown state, or if ``where`` does not fit.
             RunError: if the file cannot be written.
         """
+        check_destination(Path(path))
         columns = columns_in_bulk(self.store.batches(self._states(states)), where)
         write_table(columns, Path(path))
         return len(columns["identity"])
