@@ -1,4 +1,4 @@
-"""Every block of the study tutorial and of the cluster page runs, in the order of the page."""
+"""Every block of the tutorials on studies and reports and of the cluster page runs, in the order of the page."""
 
 import doctest
 import re
@@ -19,11 +19,12 @@ def run_python(page, source):
     assert results.failed == 0
 
 
-def test_the_study_tutorial_runs(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["study.md", "report.md"])
+def test_the_tutorial_runs(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = PAGES / "study.md"
+    page = PAGES / name
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert [kind for kind, _ in blocks].count("python") >= 4
+    assert [kind for kind, _ in blocks].count("python") >= 3
     python = []
     for kind, text in blocks:
         if kind == "yaml":

@@ -117,6 +117,10 @@ def test_the_filter_takes_words_comparisons_and_says_what_it_does_not_know(page,
         )
         == first
     )
+    page.evaluate("document.querySelector('th[data-name=recall] button').click()")
+    top = "document.querySelector('#cells tbody tr').dataset.cell"
+    most = page.evaluate("Math.max(...report.cellRows.map(r => r.recall ?? -1))")
+    assert page.evaluate(f"report.cellRows.find(r => r.cell === {top}).recall") == most, "failed cells come last"
     clean(page, path)
 
 

@@ -163,7 +163,7 @@ function download(name, text, type) {
 }
 
 function csv(rows, names) {
-  const quote = (v) => { const s = v === null || v === undefined ? "" : String(v); return /[",\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s; };
+  const quote = (v) => { const s = v === null || v === undefined ? "" : String(v); return /[",\r\n]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s; };
   return [names, ...rows.map((row) => names.map((n) => row[n]))].map((line) => line.map(quote).join(",")).join("\n") + "\n";
 }
 

@@ -38,8 +38,9 @@ function startTable() {
     found = rows.filter((row) => matches(row.cell, report.picked) && tests.every((test) => test(row)));
     if (sort.name) {
       const key = (row) => row.cell[sort.name];
-      const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1);
-      found = [...found].sort((p, q) => (sort.up ? 1 : -1) * compare(key(p), key(q)));
+      const sign = sort.up ? 1 : -1;  // cells without a value come last in both directions
+      const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -sign : sign);
+      found = [...found].sort((p, q) => compare(key(p), key(q)));
     }
     const known = problems.length ? `no column ${problems.join(", ")}; ` : "";
     const among = report.picked ? ` with ${describe(report.picked)}` : "";
