@@ -62,6 +62,7 @@ def test_every_option_reaches_the_task(capsys, tmp_path):
         "embeddings": "sphere",
         "trigger_in_value": True,
         "frequencies": 1.0,
+        "facts": 1,
         "label_noise": 0.25,
         "attention": "soft",
         "data": "empirical",

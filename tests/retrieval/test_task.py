@@ -78,6 +78,7 @@ OTHER = {
     "embeddings": "sphere",
     "trigger_in_value": True,
     "frequencies": 0.5,
+    "facts": 2,
     "label_noise": 0.1,
     "attention": "soft",
     "data": "population",

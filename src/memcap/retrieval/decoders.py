@@ -89,8 +89,10 @@ def decode(
     classes = ("first gradient", "samples")
     if sees not in classes:
         raise ConfigurationError(f"decoders see one of {', '.join(classes)}, got {sees!r}{nearest(str(sees), classes)}")
-    if task.width or task.trigger_in_value or task.data != "empirical" or task.length < 2:
-        raise ConfigurationError("decoders need length >= 2, attention only, empirical data, no trigger in the values")
+    if task.width or task.trigger_in_value or task.data != "empirical" or task.length < 2 or task.facts > 1:
+        raise ConfigurationError(
+            "decoders need length >= 2, attention only, empirical data, one fact a sequence, no trigger in the values"
+        )
     task = task if seed is None else task.replace(seed=seed)
     embeddings = draw_embeddings(task)
     answers = _class_a(task, embeddings, proposals) if sees == "first gradient" else _class_b(task, embeddings)

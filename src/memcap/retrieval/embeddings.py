@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,6 +30,8 @@ class Embeddings:
         end: (d,) z_EOS, the query.
         permutation: (V,) the label π(t) of token t.
         mlp: (m, d) frozen first layer, or None.
+        other_triggers, other_ends: (K - 1, d) of the other facts of a sequence; ``trigger`` and ``end`` are those of
+            the fact that is asked for.
     """
 
     tokens: Float[np.ndarray, "vocabulary dimension"]
@@ -38,6 +40,22 @@ class Embeddings:
     end: Float[np.ndarray, " dimension"]
     permutation: Int[np.ndarray, " vocabulary"]
     mlp: Float[np.ndarray, "width dimension"] | None
+    other_triggers: Float[np.ndarray, "others columns"] = field(default_factory=lambda: np.zeros((0, 0)))
+    other_ends: Float[np.ndarray, "others columns"] = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def for_fact(self, fact: int) -> Embeddings:
+        """The same numbers seen from another fact: its trigger and query take the place of those of fact 0."""
+        if fact == 0:
+            return self
+        triggers, ends = self.other_triggers.copy(), self.other_ends.copy()
+        triggers[fact - 1], ends[fact - 1] = self.trigger, self.end
+        return replace(
+            self,
+            trigger=self.other_triggers[fact - 1],
+            end=self.other_ends[fact - 1],
+            other_triggers=triggers,
+            other_ends=ends,
+        )
 
     def with_trigger(self, trigger: Float[np.ndarray, " dimension"]) -> Embeddings:
         """The same embeddings with another trigger."""
@@ -55,13 +73,20 @@ def draw_embeddings(task: RetrievalTask, seed: int | None = None) -> Embeddings:
     tokens = _rows(stream(seed, "retrieval:embeddings", 0), shape, task.embeddings)
     labels = _rows(stream(seed, "retrieval:embeddings", 1), shape, task.embeddings)
     mlp = stream(seed, "retrieval:mlp").standard_normal((task.width, task.dimension)) if task.width else None
+    frame, triggers = tokens, [draw_trigger(task, tokens, seed)]
+    for index in range(1, task.facts):
+        frame = np.vstack([frame, triggers[-1]]) if task.embeddings == "orthogonal" else frame
+        triggers.append(draw_trigger(task, frame, seed, index))
+    ends = _rows(stream(seed, "retrieval:end"), (task.facts, task.dimension), task.embeddings)
     return Embeddings(
         tokens=tokens,
         labels=labels,
-        trigger=draw_trigger(task, tokens, seed),
-        end=_rows(stream(seed, "retrieval:end"), (1, task.dimension), task.embeddings)[0],
+        trigger=triggers[0],
+        end=ends[0],
         permutation=stream(seed, "retrieval:permutation").permutation(task.vocabulary).astype(np.int64),
         mlp=mlp,
+        other_triggers=np.array(triggers[1:]).reshape(-1, task.dimension),
+        other_ends=ends[1:],
     )
 
 
@@ -86,6 +111,8 @@ def data_hash(task: RetrievalTask, embeddings: Embeddings, seed: int, rows: int 
         digest.update(np.ascontiguousarray(part).tobytes())
     if embeddings.mlp is not None:
         digest.update(np.ascontiguousarray(embeddings.mlp).tobytes())
+    for part in (embeddings.other_triggers, embeddings.other_ends):
+        digest.update(np.ascontiguousarray(part).tobytes())
     last = max(0, task.samples - rows)
     for purpose, start, stop in (
         ("training", 0, min(rows, task.samples)),

@@ -5,7 +5,7 @@ Produced by ``closed_form``, ``small_step`` and ``population``; read by ``recall
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -29,6 +29,7 @@ class Learned:
         seen: (V,) whether a token was the informative one of some training sequence.
         reading: how the read-out is queried: ``uniform``, ``trained`` (soft or hard by ``scale``) or ``oracle``.
         largest_first_logit: largest |logit| of W_V1 over the training sequences; 0 in the limit.
+        other_trigger_scores: (K - 1,) what the triggers of the other facts of a sequence add at positions 1 … K - 1.
     """
 
     readout: Float[np.ndarray, "dimension columns"]
@@ -41,22 +42,28 @@ class Learned:
     seen: Bool[np.ndarray, " vocabulary"]
     reading: str
     largest_first_logit: float = 0.0
+    other_trigger_scores: Float[np.ndarray, " others"] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def trigger_scores(self) -> Float[np.ndarray, " facts"]:
+        """(K,) what triggers add at positions 0 … K - 1: the one asked for, then the others."""
+        return np.concatenate([[self.trigger_score], self.other_trigger_scores])
 
 
 def score_ranks(
-    token_scores: Float[np.ndarray, " vocabulary"], trigger_score: float
-) -> tuple[Int[np.ndarray, " vocabulary"], Int[np.ndarray, " vocabulary"]]:
-    """Ranks of every token's score without and with the trigger, equal for ties; hard attention compares only these.
+    token_scores: Float[np.ndarray, " vocabulary"], *trigger_scores: float
+) -> tuple[Int[np.ndarray, " vocabulary"], ...]:
+    """Ranks of every token's score without and with a trigger, equal for ties; hard attention compares only these.
 
     Returns:
-        (rank of σ_t, rank of σ_t + τ), in one common order.
+        (rank of σ_t, rank of σ_t + τ for each trigger score τ), in one common order.
     """
-    both = np.concatenate([token_scores, token_scores + trigger_score])
-    order = np.argsort(both, kind="stable")
-    gaps = np.diff(both[order]) > TIE * np.abs(both).max()
-    ranks = np.empty(len(both), np.int64)
+    every = np.concatenate([token_scores, *(token_scores + score for score in trigger_scores)])
+    order = np.argsort(every, kind="stable")
+    gaps = np.diff(every[order]) > TIE * np.abs(every).max()
+    ranks = np.empty(len(every), np.int64)
     ranks[order] = np.concatenate([[0], np.cumsum(gaps)])
-    return ranks[: len(token_scores)], ranks[len(token_scores) :]
+    return tuple(np.split(ranks, 1 + len(trigger_scores)))
 
 
 def token_weights(

@@ -56,7 +56,7 @@ def recall_bound(task: RetrievalTask, *, sees: str = "first gradient", bits: flo
 
     Raises:
         ConfigurationError: for an unknown class, ``bits`` missing or superfluous, an MLP, label noise, Zipf
-            frequencies or the trigger in the value path (not derived).
+            frequencies, several facts a sequence or the trigger in the value path (not derived).
 
     Source: arXiv 2603.15923 (matching lower bound) for the question; this form derived here:
     docs/theory/retrieval.md, "Lower bounds".
@@ -69,9 +69,10 @@ def recall_bound(task: RetrievalTask, *, sees: str = "first gradient", bits: flo
         raise ConfigurationError(f"sees must be one of {', '.join(SEES)}, got {sees!r}{nearest(str(sees), SEES)}")
     if (bits is not None) != (sees == "weights"):
         raise ConfigurationError("bits belongs to sees='weights', and only there: bits an entry of the stored matrix")
-    if task.width or task.label_noise or task.frequencies != "uniform" or task.trigger_in_value:
+    if task.width or task.label_noise or task.frequencies != "uniform" or task.trigger_in_value or task.facts > 1:
         raise ConfigurationError(
-            "the bound is derived for attention only, uniform frequencies, no label noise and no trigger in the values"
+            "the bound is derived for attention only, uniform frequencies, one fact a sequence, no label noise and no "
+            "trigger in the values"
         )
     coverage = _coverage_bound(task.samples if task.data == "empirical" else math.inf, task.vocabulary)
     information, note = _information(task, sees, bits)

@@ -27,13 +27,18 @@ def multinomial(task: RetrievalTask, embeddings: Embeddings, sizes: StepSizes, *
     multinomial(n_y (L - 1), frequencies), independent of everything else.
 
     Raises:
-        ConfigurationError: for an MLP, finite steps, a learned attention, or counts beyond 64 bits.
+        ConfigurationError: for an MLP, finite steps, several facts a sequence, a learned attention, or counts beyond
+            64 bits.
     """
     first_only = steps == 1 or task.attention == "uniform"
     if task.width or not sizes.limit or not (first_only or (task.attention == "oracle" and steps == 3)):
         raise ConfigurationError(
             "the multinomial engine knows the first step (steps=1 or attention='uniform') and the value step of "
             "attention='oracle', attention only, infinitesimal steps; use another engine"
+        )
+    if task.facts > 1:
+        raise ConfigurationError(
+            f"the multinomial engine is for one fact a sequence, got {task.facts}; use closed-form"
         )
     if task.samples * task.length >= 2**62 or task.vocabulary > LARGEST_VOCABULARY:
         raise ConfigurationError(

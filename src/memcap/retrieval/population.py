@@ -35,6 +35,10 @@ def population(task: RetrievalTask, embeddings: Embeddings, sizes: StepSizes, *,
             "population gradients are in closed form for attention only and infinitesimal steps; "
             "for an MLP or finite steps use data='empirical' with many samples"
         )
+    if task.facts > 1:
+        raise ConfigurationError(
+            f"population gradients are for one fact a sequence, got {task.facts}; use data='empirical' and many samples"
+        )
     tokens, trigger = embeddings.tokens, embeddings.trigger * task.trigger_in_value
     length, chance = task.length, task.token_probabilities()
     answers = (1 - task.label_noise) * (embeddings.labels - embeddings.labels.mean(axis=0))[embeddings.permutation]

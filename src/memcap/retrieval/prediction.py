@@ -162,6 +162,8 @@ def _refuse_uncovered(task: RetrievalTask) -> None:
     reason = ""
     if task.frequencies != "uniform":
         reason = "token frequencies other than uniform"
+    elif task.facts > 1:
+        reason = "several facts a sequence"
     elif task.width and task.trigger_in_value:
         reason = "an MLP together with the trigger in the value path"
     elif task.width and task.attention == "uniform":

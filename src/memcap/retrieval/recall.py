@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -56,6 +56,18 @@ class Answers:
     clean_correct: Float[np.ndarray, " q"]
     clean_other_mean: float
     clean_other_variance: float
+
+
+def joined(answers: Sequence[Answers]) -> Answers:
+    """The answers to several facts of the same sequences; clean queries, which are the same for all, come once."""
+    return replace(
+        answers[0],
+        recalled=np.concatenate([a.recalled for a in answers]),
+        margin=np.concatenate([a.margin for a in answers]),
+        informative=np.concatenate([a.informative for a in answers]),
+        attended=np.concatenate([a.attended for a in answers]),
+        mass=np.concatenate([a.mass for a in answers]),
+    )
 
 
 def strict_margin(
@@ -137,7 +149,7 @@ def _clean(
 
 def _reader(learned: Learned, step: Step) -> Callable[[np.ndarray], tuple[Tensor, np.ndarray, np.ndarray]]:
     """Tokens (n, L) in canonical order -> hidden states, whether attention succeeds, mass on the informative one."""
-    rank, rank_marked = score_ranks(learned.token_scores, learned.trigger_score)
+    rank, rank_marked, *rank_others = score_ranks(learned.token_scores, *learned.trigger_scores.tolist())
     hard = learned.reading == "trained" and math.isinf(learned.scale)
 
     def read(tokens: np.ndarray) -> tuple[Tensor, np.ndarray, np.ndarray]:
@@ -152,6 +164,8 @@ def _reader(learned: Learned, step: Step) -> Callable[[np.ndarray], tuple[Tensor
             mass, attended = weights[:, 0], ~attended
         else:
             own, others = rank_marked[tokens[:, 0]], rank[tokens[:, 1:]]
+            for k, ranks in enumerate(rank_others):
+                others[:, k] = ranks[tokens[:, 1 + k]]
             attended = own > others.max(axis=1)
             if hard:
                 winner = np.where(attended, 0, 1 + others.argmax(axis=1))
@@ -160,7 +174,7 @@ def _reader(learned: Learned, step: Step) -> Callable[[np.ndarray], tuple[Tensor
                 mass = np.where(others.max(axis=1) > own, 0.0, 1 / (1 + tied))
             else:
                 scores = learned.scale * learned.token_scores[tokens]
-                scores[:, 0] += learned.scale * learned.trigger_score
+                scores[:, : len(learned.trigger_scores)] += learned.scale * learned.trigger_scores
                 weights = np.exp(scores - scores.max(axis=1, keepdims=True))
                 weights /= weights.sum(axis=1, keepdims=True)
                 mass = weights[:, 0]

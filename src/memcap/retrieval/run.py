@@ -27,7 +27,8 @@ class Run:
         engine: ``small-step``, ``closed-form``, ``multinomial``, ``population`` or ``training``.
         steps: gradient steps taken (of ``training``: updates).
         settings: of the steps or of the training, as given.
-        recall, recall_interval: fraction of ``test_samples`` fresh sequences, and its 95 % Wilson interval (over test
+        recall, recall_interval: fraction of ``test_samples`` fresh sequences (with several facts a sequence: of their
+            queries), and its 95 % Wilson interval (over test
             sequences of this one run, not over seeds).
         clean_recall: fraction of clean token queries.
         recall_seen, recall_unseen: of fresh sequences whose informative token was (never) informative in training; None
@@ -36,7 +37,8 @@ class Run:
         attention_success: fraction of fresh sequences whose informative position has the strictly largest score.
         attention_mass: mean attention on the informative position.
         margins, clean_margins: quantiles of right logit minus best other one.
-        attention: ``drive`` β, ``nominal_drive`` b0, ``trigger_score`` τ, ``trigger_norm2`` |z_trig|²,
+        attention: of the first fact's query: ``drive`` β, ``nominal_drive`` b0, ``trigger_score`` τ,
+            ``trigger_norm2`` |z_trig|²,
             ``alpha_variance`` (of z_tᵀ Z α over tokens: the noise the trigger must beat), ``token_score_variance``
             (with β), ``snr`` = β² / alpha_variance.  In units of η in the small-step limit.  Empty without an
             attention step.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ import torch
 from scipy.stats import binomtest
 
 from memcap.errors import ConfigurationError
-from memcap.retrieval.closed_form import closed_form
+from memcap.retrieval.closed_form import closed_forms
 from memcap.retrieval.embeddings import Embeddings, data_hash, draw_embeddings
 from memcap.retrieval.learned import Learned
 from memcap.retrieval.multinomial import multinomial
 from memcap.retrieval.ordered import product
 from memcap.retrieval.population import population
-from memcap.retrieval.recall import Answers, evaluate
+from memcap.retrieval.recall import Answers, evaluate, joined
 from memcap.retrieval.run import QUANTILES, Run
 from memcap.retrieval.small_step import small_step
 from memcap.retrieval.step_sizes import StepSizes, nominal_drive
@@ -48,7 +49,7 @@ def simulate(
     Args:
         seed: replaces the task's own seed when given.
         steps: 1 reads W_V1 under uniform attention, 2 reads it under the learned attention, 3 reads W_V2.
-        test_samples: fresh sequences, from a stream of their own.
+        test_samples: fresh sequences, from a stream of their own; each asks for all of its facts.
         step_sizes: of the three steps; the small-step limit (and κ = 4 for soft attention) when None.
         training: continue to train instead of taking three steps; ``steps`` then comes from it.
         engine: ``small-step`` (attention only, in the limit), ``closed-form`` (any), ``multinomial`` (counts instead of
@@ -92,25 +93,31 @@ def simulate(
     samples = source(task, embeddings.permutation, "training", task.samples, task.seed)
     trace: tuple[tuple[int, float, float], ...] = ()
     budget: dict[str, float] = {}
-    heads: tuple[Learned, ...]
+    states: tuple[tuple[Learned, ...], ...]  # of every fact, by head
     if training is not None:
         result = train(task, embeddings, samples, training, device=device)
-        engine, heads, trace, steps = "training", result.heads, result.trace, result.updates
+        engine, states, trace, steps = "training", result.states, result.trace, result.updates
         embeddings = result.embeddings
     else:
         engine = chosen_engine(task, sizes) if engine == "auto" else engine
-        heads = (take_steps(task, embeddings, samples, sizes, engine, steps, threads, device),)
-        budget = attention_budget(task, embeddings, heads[0])
+        states = tuple((one,) for one in take_steps(task, embeddings, samples, sizes, engine, steps, threads, device))
+        budget = attention_budget(task, embeddings, states[0][0])
     test = source(task, embeddings.permutation, "test", test_samples, task.seed)
-    answers = evaluate(task, embeddings, heads, test, seed=task.seed, device=device)
+    answers = joined(
+        [
+            evaluate(task, embeddings.for_fact(k), heads, replace(test, fact=k), seed=task.seed, device=device)
+            for k, heads in enumerate(states)
+        ]
+    )
     return Run(
         task=task,
         engine=engine,
         steps=steps,
         settings=sizes.to_dict() if training is None else {**training.to_dict(), "attention": trained_attention(task)},
-        **measured(answers, heads[0].seen),
+        **measured(answers, states[0][0].seen),
+        test_samples=test_samples,
         attention=budget,
-        largest_first_logit=heads[0].largest_first_logit,
+        largest_first_logit=states[0][0].largest_first_logit,
         data_hash=hashed,
         trace=trace,
         threads=threads,
@@ -138,7 +145,7 @@ def chosen_engine(task: RetrievalTask, sizes: StepSizes) -> str:
     """The engine that ``auto`` means."""
     if task.data == "population":
         return "population"
-    return "small-step" if sizes.limit and not task.width else "closed-form"
+    return "small-step" if sizes.limit and not task.width and task.facts == 1 else "closed-form"
 
 
 def take_steps(
@@ -150,17 +157,17 @@ def take_steps(
     steps: int,
     threads: int,
     device: str,
-) -> Learned:
-    """The state after the gradient steps, by one engine."""
+) -> tuple[Learned, ...]:
+    """The state after the gradient steps for every fact of a sequence, by one engine."""
     if (engine == "population") != (task.data == "population"):
         raise ConfigurationError(f"engine {engine!r} does not fit data={task.data!r}")
     if engine == "population":
-        return population(task, embeddings, sizes, steps=steps)
+        return (population(task, embeddings, sizes, steps=steps),)
     if engine == "multinomial":
-        return multinomial(task, embeddings, sizes, steps=steps)
+        return (multinomial(task, embeddings, sizes, steps=steps),)
     if engine == "small-step":
-        return small_step(task, embeddings, samples, sizes, steps=steps, threads=threads)
-    return closed_form(task, embeddings, samples, sizes, steps=steps, threads=threads, device=device)
+        return (small_step(task, embeddings, samples, sizes, steps=steps, threads=threads),)
+    return closed_forms(task, embeddings, samples, sizes, steps=steps, threads=threads, device=device)
 
 
 def measured(answers: Answers, seen: np.ndarray) -> dict[str, Any]:
@@ -177,7 +184,6 @@ def measured(answers: Answers, seen: np.ndarray) -> dict[str, Any]:
         "recall_seen": float(recalled[known].mean()) if known.any() else None,
         "recall_unseen": float(recalled[~known].mean()) if not known.all() else None,
         "seen_tokens": int(seen.sum()),
-        "test_samples": len(recalled),
         "attention_success": float(answers.attended.mean()),
         "attention_mass": float(answers.mass.mean()),
         "margins": quantiles(answers.margin),

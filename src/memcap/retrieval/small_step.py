@@ -62,12 +62,14 @@ def small_step(
         form: ``table`` (V × V), ``vectors`` (V × d memory) or ``auto``.
 
     Raises:
-        ConfigurationError: for a task with an MLP or finite step sizes (use ``closed_form``).
+        ConfigurationError: for a task with an MLP, several facts a sequence or finite steps (use ``closed_forms``).
         RunError: if a number is not finite.
     """
     one_of("form", form, FORMS)
     if task.width or not sizes.limit:
         raise ConfigurationError("the small-step engine has no MLP and no step sizes; use the closed form")
+    if task.facts > 1:
+        raise ConfigurationError(f"the small-step engine is for one fact a sequence, got {task.facts}; use closed-form")
     form = chosen_form(task) if form == "auto" else form
     passes = Passes(task, embeddings, samples, threads, form)
     first, seen = passes.first()

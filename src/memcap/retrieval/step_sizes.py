@@ -69,12 +69,14 @@ class StepSizes:
 
 
 def nominal_drive(task: RetrievalTask) -> float:
-    """E β of the trigger in units of η, from the population table alone: (1-1/L) Σ p_t² (1-noise)²/L².
+    """E β of the trigger in units of η, from the population table alone: (1-1/L) Σ p_t² (1-noise)²/(L² K).
 
-    For uniform frequencies this is b0 = (1-1/L)/(L²V).  Source: derived here: docs/theory/retrieval-engines.md.
+    For uniform frequencies and one fact a sequence this is b0 = (1-1/L)/(L²V).
+
+    Source: derived here: docs/theory/retrieval-engines.md.
     """
     weight = float((task.token_probabilities() ** 2).sum()) if task.zipf_exponent else 1 / task.vocabulary
-    return (1 - 1 / task.length) * weight * (1 - task.label_noise) ** 2 / task.length**2
+    return (1 - 1 / task.length) * weight * (1 - task.label_noise) ** 2 / task.length**2 / task.facts
 
 
 def score_scale(task: RetrievalTask, sizes: StepSizes, end_norm2: float) -> float:

@@ -50,6 +50,8 @@ class RetrievalTask:
             columns and trigger; needs dimension >= vocabulary + 1).
         trigger_in_value: whether the trigger is also added in the value path.
         frequencies: ``"uniform"``, ``"zipf"`` (exponent 1) or a Zipf exponent s; token t has probability ∝ (t+1)^-s.
+        facts: K, facts asked for in every sequence, at most ``length``.  Each has a trigger, on a position of its own,
+            and a query; all share π.  A training sequence counts once for each of its facts.
         label_noise: probability that a training label is replaced by a uniform draw over all labels (the right one
             included).  Test answers are never noisy.
         attention: ``hard`` (default, as in all published tables: the largest score takes all, the limit of a large
@@ -78,6 +80,7 @@ class RetrievalTask:
     embeddings: str = "gaussian"
     trigger_in_value: bool = False
     frequencies: str | float = "uniform"
+    facts: int = 1
     label_noise: float = 0.0
     attention: str = "hard"
     data: str = "empirical"
@@ -97,6 +100,11 @@ class RetrievalTask:
         self._set("samples", integer("samples", self.samples, 1, LARGEST_SAMPLES))
         self._set("dimension", integer("dimension", self.dimension, 1, 2**31))
         self._set("width", integer("width", self.width or 0, 0, 2**31) or None)
+        self._set("facts", integer("facts", self.facts, 1, 2**16))
+        if self.facts > self.length:
+            raise ConfigurationError(
+                f"every fact needs a position of its own: facts must be <= length = {self.length}, got {self.facts}"
+            )
         self._set("seed", integer("seed", self.seed, 0, 2**63 - 1))
         one_of("embeddings", self.embeddings, EMBEDDINGS)
         one_of("attention", self.attention, ATTENTION)
@@ -111,10 +119,11 @@ class RetrievalTask:
         self._set("label_noise", real("label_noise", self.label_noise, 0.0, 1.0))
         if self.label_noise == 1.0:
             raise ConfigurationError("label_noise must be below 1, got 1.0: no training label would carry information")
-        if self.embeddings == "orthogonal" and self.dimension < self.vocabulary + 1:
+        if self.embeddings == "orthogonal" and self.dimension < self.vocabulary + self.facts:
+            name, needs = ("1", "the trigger needs") if self.facts == 1 else ("facts", "every trigger needs")
             raise ConfigurationError(
-                f"orthogonal embeddings need dimension >= vocabulary + 1 = {self.vocabulary + 1} (the trigger needs a "
-                f"direction of its own), got dimension = {self.dimension}"
+                f"orthogonal embeddings need dimension >= vocabulary + {name} = {self.vocabulary + self.facts} "
+                f"({needs} a direction of its own), got dimension = {self.dimension}"
             )
 
     def _set(self, name: str, value: object) -> None:
@@ -149,8 +158,12 @@ class RetrievalTask:
 
     @property
     def identity(self) -> str:
-        """SHA-256 (hex) of every field and the format version; equal tasks, and only they, share it."""
-        text = json.dumps({"format": FORMAT, **self.to_dict()}, sort_keys=True, allow_nan=False)
+        """SHA-256 (hex) of every field and the format version; equal tasks, and only they, share it.
+
+        ``facts`` came later and is left out where it is 1, so that tasks keep the names they had.
+        """
+        fields = {name: value for name, value in self.to_dict().items() if (name, value) != ("facts", 1)}
+        text = json.dumps({"format": FORMAT, **fields}, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -41,7 +41,7 @@ def pack(source: Source) -> tuple[Any, ...]:
     key = tuple(np.uint64(word) for word in (*source.key, *source.noise_key))
     noise, vocabulary = np.uint64(source.noise), np.uint64(source.vocabulary)
     frozen = (source.thresholds, source.permutation, source.tokens, source.labels)
-    return (*key, noise, vocabulary, np.int64(source.length), *frozen)
+    return (*key, noise, vocabulary, np.int64(source.length), *frozen, np.int64(source.fact))
 
 
 def materialise(source: Source, start: int, stop: int) -> tuple[Int[np.ndarray, "n length"], Int[np.ndarray, " n"]]:
@@ -75,11 +75,15 @@ def philox_words(c0, c1, c2, c3, k0, k1):
 @compiled()
 @no_type_check
 def read(packed, sample, row):
-    """Write the tokens of one sample to ``row`` (length rounded up to 4) and return its label."""
-    k0, k1, n0, n1, noise, vocabulary, length, thresholds, permutation, tokens, labels = packed
+    """Write the tokens of one sample to ``row`` (length rounded up to 4) and return the label of the fact asked for.
+
+    The fact's token is swapped to position 0.
+    """
+    k0, k1, n0, n1, noise, vocabulary, length, thresholds, permutation, tokens, labels, fact = packed
     if tokens.shape[0]:
         row[:length] = tokens[sample]
-        return labels[sample]
+        row[0], row[fact] = row[fact], row[0]
+        return labels[sample, fact]
     low, high = np.uint64(sample) & _LOW, np.uint64(sample) >> _HALF
     for block in range(row.shape[0] // 4):
         w0, w1, w2, w3 = philox_words(low, high, np.uint64(block), _ZERO, k0, k1)
@@ -91,9 +95,10 @@ def read(packed, sample, row):
             words = (w0, w1, w2, w3)
             for j in range(4):
                 row[4 * block + j] = np.searchsorted(thresholds, words[j], side="right")
+    row[0], row[fact] = row[fact], row[0]
     label = permutation[row[0]]
     if noise:
-        coin, other, _, _ = philox_words(low, high, _ZERO, _ZERO, n0, n1)
+        coin, other, _, _ = philox_words(low, high, np.uint64(fact), _ZERO, n0, n1)
         if coin < noise:
             label = np.int64((other * vocabulary) >> _HALF)
     return label

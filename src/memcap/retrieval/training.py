@@ -7,6 +7,7 @@ gradient); never an N × L × d tensor.  Not here: the three steps (``closed_for
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, no_type_check
@@ -100,12 +101,17 @@ class Training:
 
 @dataclass(frozen=True)
 class Trained:
-    """The end of training: embeddings (learned or as given), one state per head, (update, loss, accuracy) rows."""
+    """The end of training: embeddings (learned or as given), states by fact and head, (update, loss, accuracy) rows."""
 
     embeddings: Embeddings
-    heads: tuple[Learned, ...]
+    states: tuple[tuple[Learned, ...], ...]
     trace: tuple[tuple[int, float, float], ...]
     updates: int
+
+    @property
+    def heads(self) -> tuple[Learned, ...]:
+        """One state per head, as the (first) query sees it."""
+        return self.states[0]
 
 
 class TrainableModel(torch.nn.Module):
@@ -126,8 +132,8 @@ class TrainableModel(torch.nn.Module):
         self.function = activation(task.activation)
         self.tokens = put(embeddings.tokens, training.learned_embeddings)
         self.labels = put(embeddings.labels, training.learned_embeddings)
-        self.trigger = put(embeddings.trigger, training.learned_embeddings)
-        self.end = put(embeddings.end)
+        self.triggers = put(np.vstack([embeddings.trigger, *embeddings.other_triggers]), training.learned_embeddings)
+        self.ends = put(np.vstack([embeddings.end, *embeddings.other_ends]))
         self.mlp = None if embeddings.mlp is None else put(embeddings.mlp)
         columns = dimension if self.mlp is None else len(self.mlp)
         start = np.zeros((heads, dimension, dimension))
@@ -137,24 +143,32 @@ class TrainableModel(torch.nn.Module):
         self.value = put(np.zeros((heads, dimension, columns)), True)
         self.key_query = put(start, task.attention not in ("uniform", "oracle"))
 
-    def logits(self, tokens: Tensor) -> Tensor:
-        """Logits (B, V) of sequences in canonical order."""
+    def logits(self, tokens: Tensor, fact: int = 0) -> Tensor:
+        """Logits (B, V) of sequences in canonical order; the token of the ``fact`` asked for is at position 0."""
         total = torch.zeros(len(tokens), len(self.labels), dtype=torch.float64, device=tokens.device)
+        order = list(range(len(self.triggers)))
+        order[0], order[fact] = order[fact], order[0]
+        triggers = [self.triggers[k] for k in order]
+        marks = [
+            torch.nn.functional.one_hot(torch.full_like(tokens[:, 0], place), tokens.shape[1])
+            for place in range(len(order))
+        ]
         for value, key_query in zip(self.value, self.key_query, strict=True):
-            direction = key_query @ self.end
-            informative = torch.nn.functional.one_hot(torch.zeros_like(tokens[:, 0]), tokens.shape[1])
+            direction = key_query @ self.ends[fact]
             if self.attention == "oracle":
-                weights = informative.to(torch.float64)
+                weights = marks[0].to(torch.float64)
             elif self.attention == "uniform":
                 weights = torch.full(tokens.shape, 1 / tokens.shape[1], dtype=torch.float64, device=tokens.device)
             else:
-                scores = (self.tokens @ direction)[tokens] + informative * (self.trigger @ direction)
+                scores = (self.tokens @ direction)[tokens]
+                for mark, trigger in zip(marks, triggers, strict=True):
+                    scores = scores + mark * (trigger @ direction)
                 weights = scores.softmax(dim=1)
             hidden = torch.nn.functional.embedding_bag(
                 tokens, self.tokens, per_sample_weights=weights.contiguous(), mode="sum"
             )
-            if self.trigger_in_value:
-                hidden = hidden + weights[:, :1] * self.trigger
+            for place, trigger in enumerate(triggers if self.trigger_in_value else ()):
+                hidden = hidden + weights[:, place : place + 1] * trigger
             if self.mlp is not None:
                 hidden = self.function.value(hidden @ self.mlp.T) / math.sqrt(len(self.mlp))
             total = total + hidden @ value.T @ self.labels.T
@@ -181,10 +195,11 @@ def train(
             rows = batch_rows(task.seed, samples.count, batch, update - 1)
             optimiser.zero_grad()
             loss, right = 0.0, 0
-            for start in range(0, batch, CHUNK):
-                tokens, labels = chunk(samples, rows, start, min(start + CHUNK, batch), device)
-                logits = model.logits(tokens)
-                part = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / batch
+            for fact, start in itertools.product(range(task.facts), range(0, batch, CHUNK)):
+                asked = dataclasses.replace(samples, fact=fact)
+                tokens, labels = chunk(asked, rows, start, min(start + CHUNK, batch), device)
+                logits = model.logits(tokens, fact)
+                part = torch.nn.functional.cross_entropy(logits, labels, reduction="sum") / (batch * task.facts)
                 torch.autograd.backward(part)
                 loss += float(part.detach())
                 right += int((logits.argmax(dim=1) == labels).sum())
@@ -192,7 +207,7 @@ def train(
                 raise RunError(f"failed: the loss is {loss} at update {update}; is the learning rate too large?")
             done = training.until_loss is not None and loss <= training.until_loss
             if done or update == 1 or update % every == 0:
-                trace.append((update - 1, loss, right / batch))
+                trace.append((update - 1, loss, right / (batch * task.facts)))
             if done:
                 update -= 1  # this update was not taken
                 break
@@ -234,29 +249,37 @@ def finished(
     def get(tensor: Tensor) -> np.ndarray:
         return np.array(tensor.detach().cpu().numpy())
 
+    triggers = get(model.triggers)
     learned = dataclasses.replace(
-        embeddings, tokens=get(model.tokens), labels=get(model.labels), trigger=get(model.trigger)
+        embeddings,
+        tokens=get(model.tokens),
+        labels=get(model.labels),
+        trigger=triggers[0],
+        other_triggers=triggers[1:],
     )
     seen = np.zeros(task.vocabulary, bool)
     for start in range(0, samples.count, CHUNK):
-        seen[materialise(samples, start, min(start + CHUNK, samples.count))[0][:, 0]] = True
+        seen[materialise(samples, start, min(start + CHUNK, samples.count))[0][:, : task.facts]] = True
     reading = "trained" if trained_attention(task) == "soft" else task.attention
-    heads = []
-    for value, key_query in zip(model.value, model.key_query, strict=True):
-        direction = get(key_query @ model.end)
-        heads.append(
-            Learned(
-                readout=get(value),
-                direction=direction,
-                token_scores=product(learned.tokens, direction),
-                trigger_score=float(learned.trigger @ direction),
-                scale=1.0,
-                alpha=np.zeros(task.vocabulary),
-                drive=0.0,
-                seen=seen,
-                reading=reading,
-            )
+
+    def state(fact: int, value: Tensor, key_query: Tensor) -> Learned:
+        direction, view = get(key_query @ model.ends[fact]), learned.for_fact(fact)
+        return Learned(
+            readout=get(value),
+            direction=direction,
+            token_scores=product(view.tokens, direction),
+            trigger_score=float(view.trigger @ direction),
+            scale=1.0,
+            alpha=np.zeros(task.vocabulary),
+            drive=0.0,
+            seen=seen,
+            reading=reading,
+            other_trigger_scores=np.array([float(trigger @ direction) for trigger in view.other_triggers]),
         )
+
+    pairs = list(zip(model.value, model.key_query, strict=True))
+    states = tuple(tuple(state(fact, *pair) for pair in pairs) for fact in range(task.facts))
+    heads = [head for of_fact in states for head in of_fact]
     if not all(np.isfinite(head.readout).all() and np.isfinite(head.token_scores).all() for head in heads):
         raise RunError("failed: a weight is not finite at the end of training; is the learning rate too large?")
-    return Trained(learned, tuple(heads), trace, updates)
+    return Trained(learned, states, trace, updates)
