@@ -59,9 +59,9 @@ def test_gaps_are_a_distribution_with_the_drive_over_the_spread():
 
 
 def test_no_noise_is_certain_success_and_no_signal_certain_chance():
-    clean = gaps(AttentionBudget(drive=1.0, drive_variance=0.0, variances={}, orthogonal=True), 100)
+    clean = gaps(AttentionBudget(drive=1.0, drive_variance=0.0, variances={}), None)
     assert clean.weights @ success(clean, 64, 8) == pytest.approx(1)
-    blind = gaps(AttentionBudget(drive=0.0, drive_variance=0.0, variances={"pairs": 1.0}, orthogonal=True), 100)
+    blind = gaps(AttentionBudget(drive=0.0, drive_variance=0.0, variances={"pairs": 1.0}), None)
     assert 0.05 < blind.weights @ success(blind, 64, 8) < 0.2  # one of eight positions, repeats aside
 
 

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from memcap.retrieval import quadrature
-from memcap.retrieval.hermite import coefficient, fourth, slopes, square
+from memcap.retrieval.activation import activation
+from memcap.retrieval.hermite import coefficient, fourth, square
 from memcap.retrieval.marchenko_pastur import moment
+from memcap.retrieval.shared_mean import shared_mean
 
 
 @pytest.mark.parametrize(
@@ -99,24 +101,55 @@ def test_relu_has_its_known_coefficients():
 
 
 @pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "he2", "h1+h2", "0.3*h1-h3"])
-def test_parseval_and_slopes(name):
+def test_parseval(name):
     total = sum(coefficient(name, k, 1.0) ** 2 for k in range(60))
     assert total == pytest.approx(square(name, 1.0), rel=0.01)
-    x = np.random.default_rng(1).standard_normal(2_000_000) * np.sqrt(0.2)
-    from memcap.retrieval.activation import activation
 
-    phi = activation(name)
-    s = slopes(name, 0.2)
-    h = 1e-4
-    value, slope = phi.value(x), phi.slope(x)
-    assert s.value == pytest.approx(value.mean(), abs=0.01)
-    assert s.slope == pytest.approx(slope.mean(), abs=0.02)
-    assert s.slope_square == pytest.approx((slope**2).mean(), rel=0.02, abs=1e-3)
-    assert s.value_slope == pytest.approx((value * slope).mean(), abs=0.02)
-    assert s.variance == pytest.approx(value.var(), rel=0.02, abs=1e-4)
-    if name != "relu":  # its second derivative is a point mass
-        bend = (phi.slope(x + h) - phi.slope(x - h)) / (2 * h)
-        assert s.curvature == pytest.approx(bend.mean(), abs=0.02)
-        assert s.half_square_curvature == pytest.approx((slope**2 + value * bend).mean(), rel=0.03, abs=0.01)
-    else:
-        assert s.half_square_curvature == pytest.approx(0.5, rel=1e-9)
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "tanh", "he2", "h1+h2", "0.3*h1-h3"])
+@pytest.mark.parametrize(("spread", "mean"), [(0.2, 0.1), (0.02, 0.3)])
+def test_expectations_over_a_shared_mean_against_sampling(name, spread, mean):
+    rng, phi = np.random.default_rng(1), activation(name)
+    mu, xi = (np.concatenate([x, -x]) for x in rng.standard_normal((2, 800)))
+    mu, xi = (x / x.std() * np.sqrt(r) for x, r in ((mu, mean), (xi, spread)))
+    at = mu[:, None] + xi
+    value, slope = phi.value(at), phi.slope(at)
+    v, s, push = value.mean(axis=1), slope.mean(axis=1), (value * slope).mean(axis=1)
+    bend = (slope * xi).mean(axis=1) / spread
+    mixed = s[:, None] * value + v[:, None] * slope
+    found = shared_mean(name, spread, mean)
+    wanted = {
+        "linear": (s**2).mean(),
+        "linear_square": (s**4).mean(),
+        "crossed": (v * bend).mean(),
+        "own_slope": (push * mu).mean() / mean,
+        "own_push": (push**2).mean(),
+        "mixed_push": (push * v * s).mean(),
+        "pair_push": ((v * s) ** 2).mean(),
+        "value_noise": (s**2 * value.var(axis=1)).mean(),
+        "slope_noise": (v**2 * slope.var(axis=1)).mean(),
+        "both_noise": (value.var(axis=1) * slope.var(axis=1)).mean(),
+        "sum_noise": mixed.var(axis=1).mean(),
+    }
+    for field, value_of in wanted.items():
+        assert getattr(found, field) == pytest.approx(value_of, rel=0.15, abs=0.04), field
+
+
+def test_a_rectifier_has_its_known_expectations():
+    for share in (0.1, 0.5, 0.9):  # of the shared mean in the variance
+        found = shared_mean("relu", 0.3 * (1 - share), 0.3 * share)
+        assert found.linear == pytest.approx(0.25 + np.arcsin(share) / (2 * np.pi), rel=1e-6)
+        assert found.own_slope == pytest.approx(0.5, rel=1e-9)
+        kernel = 0.3 / (2 * np.pi) * (np.sqrt(1 - share**2) + share * (np.pi - np.arccos(share)))
+        assert found.own_push == pytest.approx(kernel, rel=1e-6)  # φφ' = φ, so it is E φ(P)φ(P') of two sequences
+
+
+def test_a_straight_line_is_attention_alone():
+    found = shared_mean("h1", 0.2, 0.1)
+    assert found.linear == pytest.approx(1)
+    assert found.linear_square == pytest.approx(1)
+    assert found.own_slope == pytest.approx(1)
+    assert found.crossed == pytest.approx(0, abs=1e-12)
+    assert found.value_noise == pytest.approx(0.2)
+    assert found.own_push == pytest.approx(0.1)
+    assert found.slope_noise == pytest.approx(0, abs=1e-12)

@@ -16,6 +16,7 @@ from memcap.retrieval import quadrature
 from memcap.retrieval.budget import AttentionBudget
 
 TOKEN_NODES = 41
+LABEL_NODES, FORM_NODES, TOTAL_NODES = 7, 9, 9
 
 
 @dataclass(frozen=True)
@@ -31,35 +32,49 @@ class Gaps:
     weights: Float[np.ndarray, " runs"]
 
 
-def gaps(budget: AttentionBudget, dimension: int, fixed_norm: bool = False) -> Gaps:
+def run_totals(budget: AttentionBudget) -> quadrature.Rule:
+    """The law over runs of the variance of token scores (without the trigger's share), as a rule of at most 9 nodes.
+
+    The excess energy x of label counts is that of χ²_k / k, the form a Gamma variable; both have the budget's variance.
+    """
+    x, x_weight = _gamma(budget.label_spread, LABEL_NODES)
+    form, form_weight = _gamma(budget.form_spread, FORM_NODES)
+    rest = sum(budget.variances.values())
+    level = np.maximum(rest + budget.tilt * (x - 1) + budget.bend * (x - 1) ** 2, 0.0)
+    nodes, weights = (level[:, None] * form).ravel(), (x_weight[:, None] * form_weight).ravel()
+    return quadrature.merge(nodes, weights, TOTAL_NODES)
+
+
+def _gamma(variance: float, count: int) -> quadrature.Rule:
+    return quadrature.gamma(1 / variance, count) if variance > 0 else (np.ones(1), np.ones(1))
+
+
+def gaps(
+    budget: AttentionBudget, dimension: int | None, fixed_norm: bool = False, vocabulary: int | None = None
+) -> Gaps:
     """The law over runs of the trigger's score over the spread of token scores.
 
     Args:
         budget: of the attention step.
-        dimension: d.
+        dimension: d, or None for orthonormal embeddings, whose trigger overlaps with no token.
         fixed_norm: embeddings of norm 1 (``sphere``) instead of Gaussian ones.
+        vocabulary: V; the budget is the mean square about the mean of V scores, of which V - 1 are free.
 
     Source: derived here: docs/theory/retrieval.md, "Attention success".
     """
-    if budget.orthogonal or fixed_norm:
+    per_d = 0.0 if dimension is None else 1.0 / dimension
+    free = 1.0 if vocabulary is None else vocabulary / (vocabulary - 1)
+    if dimension is None or fixed_norm:
         norm, norm_weight = np.ones(1), np.ones(1)
     else:
         norm, norm_weight = quadrature.chi_square_ratio(dimension, 5)
-    if budget.mean_energy_variance > 0 and budget.run_variance > 0:
-        energy, energy_weight = quadrature.log_normal(budget.mean_energy, budget.mean_energy_variance, 7)
-    else:
-        energy, energy_weight = np.full(1, budget.mean_energy), np.ones(1)
+    total, total_weight = run_totals(budget)
     x, x_weight = quadrature.normal(9)
-    r, e, g = norm[:, None, None], energy[None, :, None], x[None, None, :]
-    token = budget.token_variance + budget.run_variance * e
-    if budget.orthogonal:
-        spread = token + 0 * r
-        trigger_variance = budget.drive_variance + 0 * r
-    else:
-        spread = token + (budget.drive**2 + budget.drive_variance) * r / dimension
-        trigger_variance = budget.drive_variance * r * r + token * r
+    r, token, g = norm[:, None, None], total[None, :, None], x[None, None, :]
+    spread = token * free + (budget.drive**2 + budget.drive_variance) * r * per_d
+    trigger_variance = budget.drive_variance * r * r + budget.trigger_share * token * r
     trigger = budget.drive * r + np.sqrt(trigger_variance) * g
-    weight = norm_weight[:, None, None] * energy_weight[None, :, None] * x_weight[None, None, :]
+    weight = norm_weight[:, None, None] * total_weight[None, :, None] * x_weight[None, None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(spread + 0 * trigger > 0, trigger / np.sqrt(spread), np.sign(trigger) * np.inf)
     return Gaps(np.nan_to_num(values.ravel(), nan=0.0, posinf=1e6, neginf=-1e6), weight.ravel())

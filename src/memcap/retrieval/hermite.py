@@ -1,12 +1,12 @@
-"""Gaussian expectations of an activation: Hermite coefficients, slopes and moments at a given pre-activation variance.
+"""Gaussian expectations of an activation: Hermite coefficients and moments at a given pre-activation variance.
 
-Not here: the activations themselves (``activation``), or what the theory does with the numbers.
+Not here: the activations themselves (``activation``), what the attention step sees (``shared_mean``), or what the
+theory does with the numbers.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,7 @@ from memcap.retrieval.quadrature import Rule
 
 
 @lru_cache(maxsize=1)
-def _gaussian_line() -> Rule:
+def gaussian_line() -> Rule:
     """Gauss-Legendre pieces on [-12, 12] that meet at 0, where ReLU has its kink, weighted by the normal density."""
     x, w = np.polynomial.legendre.leggauss(40)
     edges = np.array([-12.0, -6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0, 12.0])
@@ -55,50 +55,6 @@ def fourth(name: str, variance: float) -> float:
 
 
 def _expect(phi: Activation, degree: int, variance: float, power: int) -> float:
-    nodes, weights = _gaussian_line()
+    nodes, weights = gaussian_line()
     values = np.asarray(phi.value(np.sqrt(variance) * nodes), dtype=np.float64) ** power
     return float(weights @ (values * _hermite(degree, nodes)))
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """What the attention step sees of an activation at pre-activation variance q (all are expectations at √q·g).
-
-    Attributes:
-        value: E φ.
-        slope: E φ'.
-        curvature: E φ''.
-        slope_square: E φ'².
-        value_slope: E φ φ'.
-        half_square_curvature: E[φ'² + φ φ''] = ½ E (φ²)''.
-        variance: E φ² - (E φ)².
-    """
-
-    value: float
-    slope: float
-    curvature: float
-    slope_square: float
-    value_slope: float
-    half_square_curvature: float
-    variance: float
-
-
-@lru_cache(maxsize=256)
-def slopes(name: str, variance: float) -> Slopes:
-    """The expectations of ``Slopes``; derivatives by Gaussian integration by parts, so a kink needs no φ''.
-
-    Source: derived here: docs/theory/retrieval.md, "The frozen MLP".
-    """
-    phi = activation(name)
-    nodes, weights = _gaussian_line()
-    c0, c1, c2 = (coefficient(name, k, variance) for k in (0, 1, 2))
-    slope = np.asarray(phi.slope(np.sqrt(variance) * nodes), dtype=np.float64)
-    return Slopes(
-        value=c0,
-        slope=c1 / np.sqrt(variance),
-        curvature=np.sqrt(2.0) * c2 / variance,
-        slope_square=float(weights @ slope**2),
-        value_slope=_expect(phi, 1, variance, power=2) / (2 * np.sqrt(variance)),
-        half_square_curvature=_expect(phi, 2, variance, power=2) / (np.sqrt(2.0) * variance),
-        variance=square(name, variance) - c0 * c0,
-    )

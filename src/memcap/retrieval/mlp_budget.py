@@ -1,16 +1,15 @@
-"""What the frozen MLP does to the attention step's budget: factors from Hermite coefficients at variance 1/L.
+"""What the frozen MLP does to the attention step's budget: expectations over pre-activations that share a mean.
 
-The attention-only budget comes in, the MLP's comes out.  Known to err for ReLU at large L and V
-(docs/theory/retrieval.md, "Where it fails").
+The attention-only budget comes in, the MLP's comes out.  Not here: the expectations (``shared_mean``).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from memcap.retrieval.budget import AttentionBudget
-from memcap.retrieval.hermite import slopes
+from memcap.retrieval.budget import AttentionBudget, form_statistics, signal_counts_terms
 from memcap.retrieval.marchenko_pastur import moment
+from memcap.retrieval.shared_mean import shared_mean
 
 
 def with_mlp(
@@ -31,48 +30,53 @@ def with_mlp(
         activation: name of φ.
         width: m, number of frozen neurons.
         vocabulary: V.
-        length: L; averaged sequences have squared norm 1/L.
+        length: L; an averaged sequence is the mean embedding, of squared norm 1/V, and noise of squared norm 1/L.
         samples: N, or ``math.inf``.
         dimension: d.
         gaussian_ratio: V/d of the embeddings, 0 for orthonormal ones.
 
     Source: derived here: docs/theory/retrieval.md, "The frozen MLP".
     """
-    s = slopes(activation, 1.0 / length)
-    linear = s.slope**2  # A1 = (E φ')²
-    if linear < 1e-12 * max(s.slope_square, 1e-300):  # an even activation: no linear part drives the trigger
-        linear = 0.0
-    crossed = s.curvature * s.value  # B = E φ'' E φ
-    d_over_m = dimension / width
-    q1 = 1.0 - 1.0 / length
-    v = budget.variances
-    slope_noise = s.slope_square - linear
-    per_pair = d_over_m * length
-    finite_width = linear**2 + per_pair * s.variance * linear  # linear² · f
-    mixed = (linear + crossed) ** 2  # linear² · (1 + ra)²
-    ratio_f = 1 + per_pair * s.variance / linear if linear else 1.0
+    v, ell, m, n, c = float(vocabulary), float(length), float(width), float(samples), gaussian_ratio
+    a, q1 = 1.0 + c, 1.0 - 1.0 / ell
+    m3, m4 = moment(3, c), moment(4, c)
+    s = shared_mean(activation, (1 - 1 / v) / ell, 1 / v)
+    linear, joint = s.linear, s.linear + s.crossed
+    old = budget.variances
+    first, cross, second, rest = signal_counts_terms(v, ell, n, c)
+    steep = linear**2 * (first + rest) + linear * joint * cross + joint**2 * second
+    both = s.both_noise * (1 + ell * m3 / (v * a))
+    push = q1 * q1 * m3 / (v * v * n * n) / m  # of a random direction per neuron, at mean square 1
     out = {
-        "pairs": v["pairs"] * ((linear**2 + crossed**2) * ratio_f if linear else crossed**2),
-        "counts": v["counts"] * mixed * ratio_f,
-        "mean bias": v["mean bias"] * (s.half_square_curvature**2 + d_over_m * linear**2),
-        "signal x noise": v["signal x noise"] * finite_width,
-        "interference": v["interference"] * finite_width,
-        "signal x counts": v["signal x counts"] * linear**2,
-        "echo": v["echo"] * linear**2,
-        "norm echo": v["norm echo"] * linear**2,
-        "MLP pairs": v["pairs"]
-        * per_pair
-        * (
-            s.value**2 * slope_noise * (1 + length / dimension)
-            + s.value**2 * linear
-            + s.variance * slope_noise * (1 + length / dimension)
-        ),
-        "MLP mean": q1
-        * q1
-        * moment(3, gaussian_ratio)
-        / (vocabulary**2 * dimension)
-        * d_over_m
-        * s.value_slope**2
-        / (samples * samples),
+        "pairs": old["pairs"] * (linear**2 + s.crossed**2),
+        "counts": old["counts"] * (joint**2 + v * ell * m3 / (m4 * m) * s.sum_noise),
+        "mean bias": old["mean bias"] * s.own_slope**2,
+        "signal x noise": old["signal x noise"] * (linear**2 + dimension * ell / m * s.value_noise),
+        "interference": old["interference"] * (linear**2 + dimension / m * s.linear_square),
+        "signal x counts": old["signal x counts"] * steep / (first + cross + second + rest)
+        if n < float("inf")
+        else 0.0,
+        "echo": old["echo"] * s.own_slope**2,
+        "norm echo": old["norm echo"] * s.own_slope**2,
+        "MLP pairs": old["pairs"] * ell * v / ((1 + a) * m) * (s.value_noise + s.pair_push + s.slope_noise + both),
+        "MLP mean": push * s.own_push,
     }
-    return replace(budget, drive=budget.drive * linear, drive_variance=budget.drive_variance * linear**2, variances=out)
+    bare = budget.drive**2
+    pairs = q1 * a * a / (n * n * ell**3 * v * v)
+    neurons = s.value_noise + s.pair_push + s.slope_noise + s.both_noise
+    drive_variance = (
+        linear**2 * budget.drive_variance
+        + pairs * (s.crossed**2 + ell * v / (a * m) * neurons)
+        + bare * (s.linear_square * (1 + 2 / dimension) - linear**2) / m
+    )
+    form_spread, trigger_share = form_statistics(out, vocabulary, c)
+    return replace(
+        budget,
+        drive=budget.drive * linear,
+        drive_variance=drive_variance,
+        variances=out,
+        tilt=2 * (old["mean bias"] * s.own_slope * joint + push * s.mixed_push) + out["counts"],
+        bend=old["mean bias"] * joint**2 + push * s.pair_push,
+        form_spread=form_spread,
+        trigger_share=trigger_share,
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from memcap.errors import ConfigurationError
 from memcap.retrieval import first_step_theory, orthogonal_law, quadrature
-from memcap.retrieval.attention_theory import gaps, success
+from memcap.retrieval.attention_theory import Gaps, gaps, success
 from memcap.retrieval.budget import AttentionBudget, attention_budget
 from memcap.retrieval.end_to_end_theory import Outcome, outcome
 from memcap.retrieval.fresh_uniform_theory import fresh_recall_uniform
@@ -152,7 +152,7 @@ def attention_success(task: RetrievalTask) -> float:
         raise ConfigurationError("attention='uniform' takes no attention step, so it has no success to predict")
     if task.attention == "oracle" or task.length == 1:
         return 1.0
-    law = gaps(_budget(task), task.dimension, fixed_norm=task.embeddings == "sphere")
+    law = _gaps(task, _budget(task))
     return float(law.weights @ success(law, task.vocabulary, task.length))
 
 
@@ -202,6 +202,11 @@ def _budget(task: RetrievalTask) -> AttentionBudget:
     )
 
 
+def _gaps(task: RetrievalTask, budget: AttentionBudget) -> Gaps:
+    dimension = None if task.embeddings == "orthogonal" else task.dimension
+    return gaps(budget, dimension, fixed_norm=task.embeddings == "sphere", vocabulary=task.vocabulary)
+
+
 def _counts(task: RetrievalTask) -> tuple[quadrature.Rule, float]:
     """The law of a fact's count and the N it is relative to; the population is one sample of every fact."""
     if task.data == "population":
@@ -211,7 +216,7 @@ def _counts(task: RetrievalTask) -> tuple[quadrature.Rule, float]:
 
 def _three_steps(task: RetrievalTask, budget: AttentionBudget) -> Outcome:
     counts, samples = _counts(task)
-    law = gaps(budget, task.dimension, fixed_norm=task.embeddings == "sphere")
+    law = _gaps(task, budget)
     keep = 1.0 - task.label_noise
     if task.embeddings == "orthogonal" and not task.width:
         return orthogonal_outcome(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from memcap.retrieval.closed_form import closed_form
 from memcap.retrieval.embeddings import draw_embeddings, draw_trigger
 from memcap.retrieval.ordered import product
 from memcap.retrieval.simulate import simulate
@@ -47,17 +48,17 @@ class Point:
 def measure(task: RetrievalTask, target: str, seed: int) -> float:
     """One run's ``recall``, ``clean_recall`` or ``attention`` success.
 
-    Attention success of an attention-only model is averaged over redrawn triggers (the noise in token scores does not
-    depend on the trigger) and is exact given the scores: (share of tokens that lose)^(L-1).
+    Attention success is averaged over redrawn triggers (the noise in token scores does not depend on the trigger) and
+    is exact given the scores: (share of tokens that lose)^(L-1).
     """
-    if target != "attention" or task.width:
+    if target != "attention":
         run = simulate(task, seed=seed, test_samples=TEST_SAMPLES)
-        name = "attention_success" if target == "attention" else target
-        return float(getattr(run, name))
+        return float(getattr(run, target))
     task = task.replace(seed=seed)
     embeddings = draw_embeddings(task)
     samples = source(task, embeddings.permutation, "training", task.samples, seed)
-    learned = small_step(task, embeddings, samples, StepSizes(), steps=2)
+    engine = closed_form if task.width else small_step
+    learned = engine(task, embeddings, samples, StepSizes(), steps=2)
     noise = product(embeddings.tokens.T, learned.alpha)
     shares = []
     for index in range(TRIGGERS):
