@@ -7,10 +7,11 @@ every key evaluated in integer arithmetic.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 from numpy.typing import NDArray
 
 from memcap.construct.budgeted_network import write_network
@@ -19,7 +20,7 @@ from memcap.construct.budgeted_search import Demand, candidates, most_digits, wi
 from memcap.construct.construction import Construction
 from memcap.construct.fused import Fused
 from memcap.construct.hash_tables import PlaneSystem, eliminate, solve_labels
-from memcap.construct.key_codes import KeyHash
+from memcap.construct.key_codes import KeyCodes, KeyHash
 from memcap.construct.key_digits import widest_key
 from memcap.construct.skewed_labels import prefix_code, skewed_plan
 from memcap.construct.word_format import EXACT_BITS, most_bits
@@ -29,6 +30,8 @@ from memcap.exact.network import Network
 _ATTEMPTS = 16
 _STRICT_ATTEMPTS = 5
 _POOR = 4
+_ROOMY = 2**18
+"""A float32 key below this leaves room for a random factor or for tent rounds; a wider one may need two limbs."""
 
 
 def memorise_budgeted(
@@ -83,26 +86,17 @@ def memorise_budgeted(
     """
     inputs, labels = _checked(keys, labels, classes)
     demand = _demand(dtype, classes, selector, lanes, bits, words, max_depth)
-    names: tuple[str, ...] = ("key",)
-    limbs: tuple[int, int] | None = None
-    if inputs.shape[1] == 2:
-        names = ("sel", "q")
-    elif dtype == "float32" and int(np.abs(inputs).max()) > widest_key(dtype):
-        inputs, limbs = _split(inputs[:, 0])
-        names = ("sel", "q")
-    lows = [min(0, int(column.min())) for column in inputs.T]
-    highs = [int(column.max()) for column in inputs.T]
-    if limbs is not None:
-        highs[1] = (1 << limbs[1]) - 1
-    ranges = tuple(zip(lows, highs, strict=True))
+    entrances = _entrances(inputs, dtype)
     code = prefix_code(labels, classes, demand.most_bits)
     shallowest: int | None = None
-    poor: Counter[int] = Counter()  # tent rounds after which hash bits were not independent
+    poor: Counter[tuple[int, int]] = Counter()  # entrance, tent rounds after which hash bits were not independent
     deep_enough = False
     for attempt in range(_ATTEMPTS):
-        strict = attempt < _STRICT_ATTEMPTS  # later attempts take plans that only look unpromising
-        avoid = frozenset(rounds for rounds, times in poor.items() if strict and times >= _POOR)
-        hashing = KeyHash(ranges, inputs, dtype, seed, attempt, avoid)
+        strict = attempt < max(_STRICT_ATTEMPTS, 2 * len(entrances))  # later ones take plans that look unpromising
+        number = attempt % len(entrances)
+        entrance = entrances[number]
+        avoid = frozenset(r for (e, r), times in poor.items() if strict and e == number and times >= _POOR)
+        hashing = KeyHash(entrance.ranges, entrance.inputs, dtype, seed, attempt, avoid, entrance.joined)
         plans, least = candidates(hashing, demand)
         deep_enough |= bool(plans)
         shallowest = least if shallowest is None else min(shallowest, least or shallowest)
@@ -111,22 +105,25 @@ def memorise_budgeted(
             plan = None if codes is None else with_enough_digits(codes, rough)
             if plan is None and codes is not None and not strict:
                 plan = replace(rough, digits=most_digits(codes, rough))
-            poor[rough.chains[0].doublings] += plan is None
+            poor[number, rough.chains[0].doublings] += plan is None
             if codes is None or plan is None or (max_depth is not None and plan.depth > max_depth):
                 continue
-            places = codes.places(plan)
-            system = eliminate(places, plan.layout, plan.words.bits)
-            if system is None:
+            plane = _independent(codes, plan)
+            while plane is None and entrance.joined is not None and plan.digits < most_digits(codes, plan):
+                plan = replace(plan, digits=min(plan.digits + 4, most_digits(codes, plan)))
+                plane = _independent(codes, plan)
+            if plane is None:
                 continue
-            plane = PlaneSystem(places, plan.layout, system)
             planes, bits_wanted = [plane] * plan.planes, labels
             skewed = None if code is None else skewed_plan(codes, plan, labels, code)
             if skewed is not None and code is not None and skewed[0].parameters < plan.parameters:
                 plan, planes = skewed
                 bits_wanted = code.aligned()[labels]
             solved, _ = solve_labels(planes, plan.words, bits_wanted)
-            network = write_network(plan, solved, inputs=names, input_range=ranges, key_limbs=limbs)
-            if not np.array_equal(Fused(network).labels_of_inputs(inputs), labels):
+            network = write_network(
+                plan, solved, inputs=entrance.names, input_range=entrance.ranges, key_limbs=entrance.limbs
+            )
+            if not np.array_equal(Fused(network).labels_of_inputs(entrance.inputs), labels):
                 raise RunError("the network that was written does not give the labels; this is a defect of memcap")
             return _construction(network, plan, dtype, attempt, tried, len(labels))
     if max_depth is not None and not deep_enough:
@@ -136,6 +133,51 @@ def memorise_budgeted(
         f"no solution for {len(labels)} keys and {classes} classes in {_ATTEMPTS} attempts from seed {seed} "
         f"({dtype}); try another seed, more bits, or weights='exact'"
     )
+
+
+def _independent(codes: KeyCodes, plan: BudgetedPlan) -> PlaneSystem | None:
+    """The rows of all keys if they are independent."""
+    places = codes.places(plan)
+    system = eliminate(places, plan.layout, plan.words.bits)
+    return None if system is None else PlaneSystem(places, plan.layout, system)
+
+
+@dataclass(frozen=True)
+class _Entrance:
+    """One way in which keys can enter a network.
+
+    Attributes:
+        names: of the network's inputs.
+        inputs: their values, one column each.
+        ranges: what the network promises to take.
+        limbs: see `Network.key_limbs`.
+        joined: see `KeyHash`.
+    """
+
+    names: tuple[str, ...]
+    inputs: Int[np.ndarray, "items inputs"]
+    ranges: tuple[tuple[int, int], ...]
+    limbs: tuple[int, int] | None = None
+    joined: int | None = None
+
+
+def _entrances(inputs: Int[np.ndarray, "items inputs"], dtype: str) -> list[_Entrance]:
+    """The ways to try in turn: the key itself where it fits; where float32 has little room beside it also two limbs.
+
+    Limbs of keys too wide to be mixed are also tried each on its own and joined later, either one first: all keys may
+    share one of them.
+    """
+    lows = [min(0, int(column.min())) for column in inputs.T]
+    highs = [int(column.max()) for column in inputs.T]
+    whole = _Entrance(("key",) if len(lows) == 1 else ("sel", "q"), inputs, tuple(zip(lows, highs, strict=True)))
+    if len(lows) == 2 or dtype != "float32" or (lows[0] < 0 and highs[0] - lows[0] <= widest_key(dtype)):
+        return [whole]
+    alone = [whole] if highs[0] <= widest_key(dtype) else []
+    if alone and highs[0] < _ROOMY:
+        return alone
+    split, limbs = _split(inputs[:, 0])
+    ranges = ((0, int(split[:, 0].max())), (0, (1 << limbs[1]) - 1))
+    return [*alone, *(_Entrance(("sel", "q"), split, ranges, limbs, joined) for joined in (None, 0, 1))]
 
 
 def _checked(

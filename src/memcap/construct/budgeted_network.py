@@ -38,7 +38,11 @@ def write_network(
         for chain in plan.used_chains:
             if i < plan.chains[chain].doublings:
                 _double(block, f"p{chain}", plan.chains[chain].reach)
+        if plan.joins and i == plan.chains[0].doublings:
+            blocks.append(_join(plan.chains[0].join))
         blocks.append(block)
+    if plan.joins:
+        blocks += [_fold_unread(c) for c in plan.chains[0].all_folds[: plan.chains[0].unread]]
     blocks += _index_blocks(plan, folds)
     for i in range(plan.early_digits):
         block = NamedBlock(f"hash/digit/{i + 1}", [[]])
@@ -127,6 +131,18 @@ def _double(block: NamedBlock, p: str, reach: int) -> None:
     block.layers[0] += [Unit(f"{p} above", {p: 1}), Unit(f"{p} below", {p: -1})]
     block.outputs += [(p, f"{p} above", -3), (p, f"{p} below", -1)]
     block.bias[p] = reach
+
+
+def _join(constant: int) -> NamedBlock:
+    """``p0 <- p0 + |p1| - constant``: 5 parameters."""
+    units = [Unit("p1 above", {"p1": 1}), Unit("p1 below", {"p1": -1})]
+    return NamedBlock("hash/join", [units], [("p0", unit.name, 1) for unit in units], {"p0": -constant})
+
+
+def _fold_unread(constant: int) -> NamedBlock:
+    """``p0 <- |p0| - constant``: 3 parameters."""
+    units = [Unit("p0 below", {"p0": -1})]
+    return NamedBlock("hash/join", [units], [("p0", "p0 below", 2)], {"p0": -constant})
 
 
 def _index_blocks(plan: BudgetedPlan, folds: _Folds) -> list[NamedBlock]:

@@ -108,6 +108,11 @@ class BudgetedPlan:
         """Chains that yield a digit."""
         return sorted({*self.digit_order, *([0] if self.layout.digits else [])})
 
+    @property
+    def joins(self) -> bool:
+        """Whether the second chain joins the first one after the tent rounds."""
+        return self.chains[0].mate is not None and 0 in self.used_chains
+
     @cached_property
     def hash_bits(self) -> list[tuple[int, ...]]:
         """Per position the digits it reads: () is 1, (i,) is x_i, (i, j) is x_i and not x_j.
@@ -179,6 +184,8 @@ class BudgetedPlan:
         decode = decoder_depth(self.code) if self.code else 0
         read = len(self.read_folds) + (self.tables == 1) if self.planes == 1 else len(self.read_strips)
         before = self.doublings + self.layout.digits + self.early_digits
+        if self.joins:
+            before += 1 + self.chains[0].unread
         return before + table + self.words.bits + join + read + decode
 
     @property
@@ -188,6 +195,7 @@ class BudgetedPlan:
         total = sum(1 + sum(f != 0 for f in self.chains[c].factors) for c in self.used_chains)
         total += sum(5 * self.chains[c].doublings for c in self.used_chains) + 7 * (layout.digits + self.digits)
         total -= 2 * len(self.used_chains)  # the last fold of a chain moves nothing
+        total += (5 + 3 * self.chains[0].unread) * self.joins
         total += 3 * sum(layout.folded(t) for t in range(self.tables))
         total += sum(4 * n - 4 for n in (layout.groups, *layout.pieces) if n > 1) - 2 * (self.tables - 1)
         for table, pieces in enumerate(layout.pieces):

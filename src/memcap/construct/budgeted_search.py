@@ -30,6 +30,8 @@ _SAMPLED_CELLS = 8
 _ROUGH_CHOICES = 8
 _PLANS = 10
 _MOST_BASE_DIGITS = 30
+_CROWDED_PRICE = 30.0
+"""The same where keys crowd so much that what overflows would crowd in the second table as well."""
 _OVERFLOW_PRICE = 3.0
 """Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
 
@@ -120,11 +122,12 @@ def _doublings(hashing: KeyHash, demand: Demand) -> list[int]:
         if chains is None:
             continue
         # twice as many cells as words: digits of crowded keys must be random beyond the index as well
-        digits = min(cell_digits + 1, len(chains[0].folds) - 1)
+        digits = max(0, min(cell_digits + 1, len(chains[0].folds) - 1))
         index = chains[0].code_of(chains[0].spread(hashing.inputs), digits)
         loads = np.bincount(index.astype(np.int64), minlength=1 << digits)
         over = int(np.maximum(loads - (demand.most_bits + 1) // 2, 0).sum())
-        priced.append((5 * rounds + demand.planes * over * _OVERFLOW_PRICE / demand.most_bits, rounds))
+        price = _OVERFLOW_PRICE if hashing.joined is None else _CROWDED_PRICE
+        priced.append((5 * rounds + demand.planes * over * price / demand.most_bits, rounds))
     good: list[int] = []
     for _, rounds in sorted(priced):
         codes = hashing.codes(rounds)

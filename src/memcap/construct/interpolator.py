@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from memcap.construct.construction import Construction
 from memcap.construct.named_block import NamedBlock, Unit
-from memcap.construct.verify import recalled
 from memcap.construct.word_format import EXACT_BITS
 from memcap.errors import ConfigurationError, DataError, PrecisionError, RunError, nearest
 from memcap.exact.affine import Affine
 from memcap.exact.counts import count
+from memcap.exact.evaluate import evaluate
 from memcap.exact.network import Network
 
 
@@ -68,10 +68,8 @@ def memorise_interpolator(
         forms["ramp"] = ramp
     form = min(forms, key=lambda name: count(forms[name]).nonzero)
     network = forms[form]
-    if network.embed.weight.dtype != object and max(m.largest for _, m in network.maps()) < 2**62:
-        answers = recalled(network, keys.astype(np.int64)[:, None])
-        if not np.array_equal(answers, labels):
-            raise RunError("the interpolator does not give the labels; this is a defect of memcap")
+    if not np.array_equal(evaluate(network, keys), labels):
+        raise RunError("the interpolator does not give the labels; this is a defect of memcap")
     return Construction(network, "interpolator", "none", dtype, {"form": form, "keys": len(xs)})
 
 

@@ -5,14 +5,17 @@ Not the search (`budgeted_search`) and not the chains themselves (`key_digits`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Int, UInt64
 
 from memcap.construct.budgeted_plan import BudgetedPlan
 from memcap.construct.hash_tables import Places
-from memcap.construct.key_digits import Chain, limb_chains, single_chain
+from memcap.construct.key_digits import Chain, joined_chains, limb_chains, single_chain
 
 _ONE_CHAIN_KEYS = 3000
+_MOST_UNREAD = 3
 
 
 class KeyCodes:
@@ -72,6 +75,7 @@ class KeyHash:
         inputs: its values, one column each.
         dtype, seed, attempt: number format, and what names the random factors.
         avoid: numbers of tent rounds that have failed.
+        joined: the limb whose chain the other limb's joins after the tent rounds, or None: limbs are mixed before.
     """
 
     def __init__(
@@ -82,8 +86,9 @@ class KeyHash:
         seed: int,
         attempt: int,
         avoid: frozenset[int] = frozenset(),
+        joined: int | None = None,
     ) -> None:
-        self.avoid = avoid
+        self.avoid, self.joined = avoid, joined
         self.ranges, self.inputs, self.dtype, self.seed, self.attempt = ranges, inputs, dtype, seed, attempt
         self._codes: dict[int, KeyCodes | None] = {}
 
@@ -100,7 +105,26 @@ class KeyHash:
                 return None if chain is None else (chain,)
             more = single_chain(*limits, doublings + 1)  # one chain of float32 has some 22 digits only
             return None if more is None else (chain, more)
-        return limb_chains((lows[0], lows[1]), (highs[0], highs[1]), self.dtype, self.seed, self.attempt, doublings)
+        both = ((lows[0], lows[1]), (highs[0], highs[1]), self.dtype, self.seed, self.attempt, doublings)
+        if self.joined is None:
+            return limb_chains(*both)
+        pair = joined_chains(*both, self.joined, len(self.inputs).bit_length() - 1 + self.attempt % 4)
+        return None if pair is None else (self._evened(pair[0]), pair[1])
+
+    def _evened(self, chain: Chain) -> Chain:
+        """``chain`` with as many unread folds as spread the keys best.
+
+        Where one part of a sum is the same for all keys, the first digits of the sum are too.
+        """
+        digits = (len(self.inputs) // 8).bit_length()
+
+        def crowding(unread: int) -> int:
+            tried = replace(chain, unread=unread)
+            index = tried.code_of(tried.spread(self.inputs), min(digits, len(tried.folds)))
+            return int(np.square(np.bincount(index.astype(np.int64))).sum())
+
+        best = min(range(_MOST_UNREAD + 1), key=crowding)
+        return replace(chain, unread=best)
 
     def codes(self, doublings: int) -> KeyCodes | None:
         """Digits after ``doublings`` tent rounds."""

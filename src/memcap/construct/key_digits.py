@@ -10,7 +10,7 @@ Only numbers; `budgeted_network` writes the neurons.  Derived here: docs/theory/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Int, UInt64
@@ -30,18 +30,41 @@ class Chain:
         offset: c_0, odd.
         reach: ``|p_0| <= reach`` for every input in range; odd.
         doublings: tent rounds ``p <- reach - 2 |p|`` before the first fold.
+        mate: another chain, whose state q after its tent rounds joins this one before the first fold:
+            ``p <- p + |q| - join``.
+        unread: first folds whose digits are not read.
     """
 
     factors: tuple[int, ...]
     offset: int
     reach: int
     doublings: int = 0
+    mate: Chain | None = None
+    unread: int = 0
+
+    @property
+    def join(self) -> int:
+        """The odd constant that centres ``|q|`` of the mate, so that p stays odd."""
+        assert self.mate is not None, "only a joined chain has this constant"
+        return (self.mate.reach // 2) | 1
+
+    @property
+    def folded_reach(self) -> int:
+        """``|p|`` is at most this before the first fold."""
+        if self.mate is None:
+            return self.reach
+        return self.reach + max(self.join, self.mate.reach - self.join)
 
     @property
     def folds(self) -> tuple[int, ...]:
+        """Fold constants of the digits that are read."""
+        return self.all_folds[self.unread :]
+
+    @property
+    def all_folds(self) -> tuple[int, ...]:
         """Even fold constants c, one per digit, while the reach leaves a digit to read."""
         constants = []
-        reach = self.reach
+        reach = self.folded_reach
         while reach >= 3:
             half = reach // 2
             c = half + (half & 1)
@@ -56,10 +79,14 @@ class Chain:
         return self.code_of(self.spread(inputs), len(self.folds))
 
     def spread(self, inputs: Int[np.ndarray, "items inputs"]) -> Int[np.ndarray, " items"]:
-        """p of every item before the first fold."""
+        """p of every item before the first fold that is read."""
         p: np.ndarray = inputs @ np.array(self.factors, dtype=np.int64) + self.offset
         for _ in range(self.doublings):
             p = centred_step(p, self.reach)
+        if self.mate is not None:
+            p = p + np.abs(self.mate.spread(inputs)) - self.join
+        for c in self.all_folds[: self.unread]:
+            p = np.abs(p) - c
         return p
 
     def code_of(self, p: Int[np.ndarray, " items"], digits: int) -> UInt64[np.ndarray, " items"]:
@@ -135,6 +162,35 @@ def limb_chains(
             return None
         chains.append(chain)
     return chains[0], chains[1]
+
+
+def joined_chains(
+    lows: tuple[int, int],
+    highs: tuple[int, int],
+    dtype: str,
+    seed: int,
+    attempt: int,
+    doublings: int,
+    first: int,
+    further: int,
+) -> tuple[Chain, Chain] | None:
+    """Limb ``first`` and the other one, doubled apart, the second then joined to the first; None if there is no room.
+
+    For limbs that are too wide to be mixed before they are doubled: one of them may be the same for all keys.  The
+    second goes on for ``further`` rounds after it was joined: where the first is constant, its first ``further`` digits
+    at the join are known from the digits of the sum.
+    """
+    far = [max(abs(lo), abs(hi), 1) for lo, hi in zip(lows, highs, strict=True)]
+    if not doublings or 2 * max(far) + 8 > _most_doubled(dtype):
+        return None
+    draw = stream(seed, "joined digits", attempt, doublings, first)
+    forms = [(1, 0), (0, 1)] if first == 0 else [(0, 1), (1, 0)]
+    chains = [_chain((form, tuple(far)), lows, highs, dtype, draw, doublings, 0.0) for form in forms]
+    if chains[0] is None or chains[1] is None:
+        return None
+    joined = replace(chains[0], mate=chains[1])
+    second = replace(chains[1], doublings=doublings + further)
+    return (joined, second) if 2 * joined.folded_reach <= 1 << EXACT_BITS[dtype] else None
 
 
 def _chain(
