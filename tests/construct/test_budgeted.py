@@ -208,8 +208,12 @@ def test_refusals():
         memorise_budgeted(keys, labels, classes=2, dtype="flaot64")
     with pytest.raises(PrecisionError, match=r"below 2\^44; use weights='float64'"):
         memorise_budgeted(np.array([1, 2**46]), labels[:2], classes=2, dtype="float32")
-    with pytest.raises(PrecisionError, match="use weights='exact'"):
-        memorise_budgeted(np.array([1, 2**60]), labels[:2], classes=2)
+    with pytest.raises(PrecisionError, match="use weights='int64' or weights='exact'"):
+        memorise_budgeted(np.array([1, 2**59]), labels[:2], classes=2)
+    with pytest.raises(PrecisionError, match="use weights='int64'$"):
+        memorise_budgeted(np.array([1, 2**61]), labels[:2], classes=2, dtype="float32")
+    with pytest.raises(PrecisionError, match="number them anew from 0"):
+        memorise_budgeted(np.array([1, 2**62]), labels[:2], classes=2, dtype="int64")
     with pytest.raises(DataError, match="2 occurs more than once"):
         memorise_budgeted(np.array([2, 1, 2]), labels, classes=2)
     with pytest.raises(DataError, match=r"label 2 of key number 2 is outside \[0, 2\)"):

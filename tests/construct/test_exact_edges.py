@@ -216,7 +216,13 @@ def test_widths():
         ({"reject_bits": 99}, ConfigurationError, r"reject_bits must be in \[0, 22\] for 3 classes, got 99"),
         ({"keys": np.array([4, 7, 4])}, DataError, "key 4 is given twice, in rows 1 and 3"),
         ({"keys": np.array([4, -7, 5])}, DataError, "keys are non-negative integers, got -7"),
-        ({"keys": np.array([4, 2**60, 5])}, PrecisionError, "keys must be below 2"),
+        (
+            {"keys": np.array([4, 2**60, 5])},
+            PrecisionError,
+            r"keyless exact memories are below 2\^60, got 1152921504606846976; "
+            "use weights='int64' or method='keyed', or renumber them",
+        ),
+        ({"keys": np.array([4, 2**63 - 1, 5])}, PrecisionError, "; use method='keyed', or renumber them"),
         ({"labels": np.array([0, 1, 3])}, DataError, r"labels must be in \[0, 3\), got 3"),
         ({"labels": np.array([0, 1])}, DataError, "one label per key, got 3 keys and 2 labels"),
         ({"keys": np.array([], dtype=int), "labels": np.array([], dtype=int)}, DataError, "nothing to memorise"),

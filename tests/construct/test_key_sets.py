@@ -1,10 +1,14 @@
 """Key sets that crowd, in every number format: every item recalled, every sum proved to fit."""
 
+import re
+
 import numpy as np
 import pytest
 
 import memcap
 from memcap.construct.budgeted import memorise_budgeted
+from memcap.construct.memorise import memorise_exact
+from memcap.errors import HashUnlucky, PrecisionError
 from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
 from memcap.exact.ranges import prove
@@ -64,6 +68,39 @@ def test_the_depth_of_joined_limbs_is_as_counted():
     assert any(stage.name == "hash/join" for stage in made.network.stages)
     shallower = memorise_budgeted(keys, labels, classes=2, dtype="float32", max_depth=made.network.depth)
     assert shallower.network.depth <= made.network.depth
+
+
+@pytest.mark.parametrize("key", [2**41, 2**50, 2**55, 2**60 - 1, 2**60, 2**61, 2**62 - 2**54])
+def test_what_an_error_advises_works(key):
+    keys = key - (key // 50) * np.arange(40)
+    labels = np.arange(40) * 7 % 3
+    advised = set()
+    for dtype in ("float32", "float64"):
+        try:
+            memorise_budgeted(keys, labels, classes=3, dtype=dtype)
+        except PrecisionError as error:
+            advised |= set(re.findall(r"weights='(\w+)'", str(error)))
+    for weights in advised - {"exact"}:
+        made = memorise_budgeted(keys, labels, classes=3, dtype=weights)
+        np.testing.assert_array_equal(evaluate(made.network, keys), labels)
+    assert ("exact" in advised) == (2**53 < key < 2**60)
+    if "exact" in advised:
+        made = memorise_exact(keys, labels, classes=3)
+        np.testing.assert_array_equal(evaluate(made.network, keys), labels)
+
+
+def test_keys_that_crowd_at_the_end_of_int64_are_to_be_renumbered():
+    with pytest.raises(HashUnlucky, match="or number the keys anew from 0$"):
+        memorise_budgeted(2**61 + np.arange(40), np.arange(40) * 7 % 3, classes=3, dtype="int64")
+
+
+@pytest.mark.parametrize("method", ["keyless", "keyed"])
+def test_exact_memories_take_a_few_keys_of_any_size(method):
+    keys = 2**62 - 1 - 5 * np.arange(30)
+    data = memcap.SequenceData.from_arrays(keys, np.arange(30) % 2)
+    memory = memcap.build(data, weights="exact", method=method)
+    assert memory.recall(data).correct == 30
+    assert memcap.certify(memory, data)
 
 
 @pytest.mark.slow

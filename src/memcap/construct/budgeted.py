@@ -21,8 +21,9 @@ from memcap.construct.construction import Construction
 from memcap.construct.fused import Fused
 from memcap.construct.hash_tables import PlaneSystem, eliminate, solve_labels
 from memcap.construct.key_codes import KeyCodes, KeyHash
-from memcap.construct.key_digits import widest_key
+from memcap.construct.key_digits import format_for, widest_key
 from memcap.construct.skewed_labels import prefix_code, skewed_plan
+from memcap.construct.tent import LARGEST_KEY
 from memcap.construct.word_format import EXACT_BITS, most_bits
 from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, RunError, nearest
 from memcap.exact.network import Network
@@ -131,7 +132,8 @@ def memorise_budgeted(
         raise ConfigurationError(f"no plan for {len(labels)} keys is at most {max_depth} layers deep{found}")
     raise HashUnlucky(
         f"no solution for {len(labels)} keys and {classes} classes in {_ATTEMPTS} attempts from seed {seed} "
-        f"({dtype}); try another seed, more bits, or weights='exact'"
+        f"({dtype}); try another seed, more bits, or "
+        + ("weights='exact'" if int(np.abs(inputs).max()) < LARGEST_KEY else "number the keys anew from 0")
     )
 
 
@@ -200,7 +202,7 @@ def _checked(
         row = int(outside[0])
         raise DataError(f"label {int(labels[row])} of key number {row + 1} is outside [0, {classes})")
     if inputs.dtype == np.uint64 and int(inputs.max()) >= 2**63:
-        raise PrecisionError("keys of 2^63 and more do not fit; use weights='exact'")
+        raise PrecisionError("keys of 2^63 and more do not fit; number them anew from 0")
     inputs = inputs.astype(np.int64)
     unique, counts = np.unique(inputs, axis=0, return_counts=True)
     if len(unique) < len(inputs):
@@ -247,9 +249,9 @@ def _split(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, int]]
         raise PrecisionError("negative keys of that size do not fit float32 weights; use weights='float64'")
     half = (int(keys.max()).bit_length() + 1) // 2
     if 1 << half > widest_key("float32"):
-        fits = "weights='float64'" if int(keys.max()) <= widest_key("float64") else "weights='exact'"
         raise PrecisionError(
-            f"keys up to {int(keys.max()):,} do not fit float32 weights, which hold keys below 2^44; use {fits}"
+            f"keys up to {int(keys.max()):,} do not fit float32 weights, which hold keys below 2^44; "
+            f"{format_for(int(keys.max()))}"
         )
     return np.stack([keys >> half, keys & ((1 << half) - 1)], axis=1), (half, half)
 

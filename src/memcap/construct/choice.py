@@ -88,7 +88,11 @@ def construct_on_keys(
             if options.selector == "interpolator":
                 raise
     if options.selector != "interpolator":
-        candidates.append(_memorise(keys, labels, classes, options, progress))
+        try:
+            candidates.append(_memorise(keys, labels, classes, options, progress))
+        except PrecisionError:  # keys too wide for a hash: a few of them fit an interpolator
+            if not candidates:
+                raise
     return min(candidates, key=lambda c: count(c.network).nonzero)
 
 

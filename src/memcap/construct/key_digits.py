@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int, UInt64
 
-from memcap.construct.tent import centred_offset, centred_step, choose_prime
+from memcap.construct.tent import LARGEST_KEY, centred_offset, centred_step, choose_prime
 from memcap.construct.word_format import EXACT_BITS
 from memcap.errors import PrecisionError
 from memcap.random import stream
@@ -103,6 +103,19 @@ def widest_key(dtype: str) -> int:
     return (1 << (EXACT_BITS[dtype] - 1)) * 511 // 512 - 8
 
 
+def format_for(key: int) -> str:
+    """What to do about a key too wide for a number format: the narrowest one that takes it, if there is one.
+
+    >>> format_for(2**50), format_for(2**55), format_for(2**61)
+    ("use weights='float64'", "use weights='int64' or weights='exact'", "use weights='int64'")
+    """
+    if key <= widest_key("float64"):
+        return "use weights='float64'"
+    formats = ["int64"] if key <= widest_key("int64") else []
+    formats += ["exact"] if key < LARGEST_KEY else []
+    return f"use {' or '.join(f'weights={name!r}' for name in formats)}" if formats else "number them anew from 0"
+
+
 def _most_doubled(dtype: str) -> int:
     """Largest reach whose tent rounds are exact: ``-3 p`` occurs in them."""
     return ((1 << EXACT_BITS[dtype]) - 1) // 3 - 4096
@@ -120,11 +133,7 @@ def single_chain(low: int, high: int, dtype: str, seed: int, attempt: int, doubl
     if furthest > widest_key(dtype):
         raise PrecisionError(
             f"keys from {low} to {high} do not fit {dtype} weights, whose hash holds keys below {widest_key(dtype):,}; "
-            + (
-                "use weights='float64'"
-                if dtype == "float32" and furthest <= widest_key("float64")
-                else "use weights='exact'"
-            )
+            + format_for(furthest)
         )
     draw = stream(seed, "digits", attempt, doublings)
     return _chain(((1,), (furthest,)), (low,), (high,), dtype, draw, doublings, min(attempt, 4) / 32)

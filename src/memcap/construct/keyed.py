@@ -41,7 +41,7 @@ def memorise_keyed(
     """The keyed network: class + 1 at ``keys``, `UNKNOWN` (0) at every other key of its range.
 
     Args:
-        keys: (N,) distinct integers in [0, 2^60).
+        keys: (N,) distinct integers in [0, 2^63).
         labels: (N,) class indices in [0, classes).
         classes: number of classes.
         max_depth: most ReLU layers; fewer records per chunk, more chunks.
@@ -51,7 +51,7 @@ def memorise_keyed(
         DataError, PrecisionError: see `memcap.construct.memorise.check_items`.
         ConfigurationError: limits that even one record per chunk does not keep.
     """
-    keys, labels = check_items(keys, labels, classes)
+    keys, labels = check_items(keys, labels, classes, hashed=False)
     order = np.argsort(keys, kind="stable")
     keys, labels = keys[order], labels[order]
     key_bits = max(1, int(keys[-1]).bit_length())

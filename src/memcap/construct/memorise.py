@@ -13,7 +13,9 @@ from jaxtyping import Int
 from memcap.construct.bucketed import memorise_bucketed
 from memcap.construct.chunked import memorise_chunked
 from memcap.construct.construction import Construction
+from memcap.construct.key_digits import widest_key
 from memcap.construct.packed import memorise_packed
+from memcap.construct.tent import LARGEST_KEY
 from memcap.errors import ConfigurationError, DataError, HashUnlucky, PrecisionError, nearest
 from memcap.exact.counts import count
 from memcap.exact.network import Network
@@ -22,7 +24,6 @@ SELECTORS = ("auto", "packed", "bucket", "ramp", "step")
 SMALL = 2_000
 """Up to this many items ``auto`` builds every selector; above, packed was smallest at every size measured."""
 MOST_LABEL_BITS = 24
-LARGEST_KEY = 2**60
 
 
 def label_width(classes: int) -> int:
@@ -35,13 +36,16 @@ def label_width(classes: int) -> int:
 
 
 def check_items(
-    keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " labels"], classes: int
+    keys: Int[np.ndarray, " items"], labels: Int[np.ndarray, " labels"], classes: int, *, hashed: bool = True
 ) -> tuple[Int[np.ndarray, " items"], Int[np.ndarray, " items"]]:
     """Keys and labels as int64, or the reason why they cannot be memorised.
 
+    Args:
+        hashed: the keys are to be hashed, which bounds them; else any int64 will do.
+
     Raises:
         DataError: no items, lengths that differ, a repeated key, a label outside [0, classes).
-        PrecisionError: a key of 2^60 or more.
+        PrecisionError: a key of 2^60 or more that is to be hashed.
     """
     if len(keys) == 0:
         raise DataError("there is nothing to memorise: no items were given")
@@ -49,8 +53,12 @@ def check_items(
         raise DataError(f"expected one label per key, got {len(keys)} keys and {len(labels)} labels")
     if int(keys.min()) < 0:
         raise DataError(f"keys are non-negative integers, got {int(keys.min())}")
-    if int(keys.max()) >= LARGEST_KEY:
-        raise PrecisionError(f"keys must be below 2^60, got {int(keys.max())}; renumber them")
+    largest = int(keys.max())
+    if hashed and largest >= LARGEST_KEY:
+        also = "weights='int64' or " if largest <= widest_key("int64") else ""
+        raise PrecisionError(
+            f"keys of keyless exact memories are below 2^60, got {largest}; use {also}method='keyed', or renumber them"
+        )
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:
         raise DataError(f"labels must be in [0, {classes}), got {low if low < 0 else high}")

@@ -19,6 +19,10 @@ from memcap.errors import ConfigurationError
 _WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
 
+LARGEST_KEY = 2**60
+"""The fold form of keys below this stays within int64, whatever modulus is drawn."""
+
+
 def is_prime(n: int) -> bool:
     """Miller-Rabin with the first 13 primes as witnesses: exact below 3.3e24, probable above.
 
