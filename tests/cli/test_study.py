@@ -118,6 +118,16 @@ def test_failures_are_shown_live_and_make_the_exit_code_1(grid, capsys, tmp_path
     assert "1 failed" in out
     code, out, _ = run(capsys, "status", "a.db")
     assert "ValueError: the toy was told to fail" in out
+    code, out, _ = run(capsys, "resume", "a.db")
+    assert code == 0
+    assert "1 failed in earlier runs and were left: --retry-failed computes them again" in out
+    code, out, _ = run(capsys, "resume", "a.db", "--retry-failed", "--fail-fast")
+    assert code == 1
+    assert "1 failed" in out
+    assert "earlier" not in out
+    code, _, err = run(capsys, "fit", "a.db", "--critical", "x", "--task", "some-bda")
+    assert code == 2
+    assert "no task 'some-bda' in this study (did you mean 'some-bad'?); tasks: some-bad" in err
     code, _, err = run(capsys, "fit", "a.db", "--law", "x ~ y^a")
     assert code == 1
     assert "memcap: " in err

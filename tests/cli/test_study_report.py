@@ -104,7 +104,8 @@ def test_nothing_makes_folders_on_the_way(store, tmp_path, capsys):
 
 def test_a_page_is_html_and_a_study_must_exist(store, tmp_path, capsys):
     assert main(["study", "report", str(store), "-o", str(tmp_path / "r.pdf")]) == 2
-    assert "name it *.html, got 'r.pdf'; --figures DIR writes images" in " ".join(capsys.readouterr().err.split())
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"name it *.html, got '{tmp_path / 'r.pdf'}'; --figures DIR writes images" in told
     assert main(["study", "report", str(tmp_path / "none.db"), "-o", str(tmp_path / "r.html")]) == 2
     assert "there is no study at" in capsys.readouterr().err
 

@@ -74,5 +74,8 @@ def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
     monkeypatch.setattr(dask_cluster, "_PATIENCE", 0.3)
     with pytest.raises(RunError, match="no Dask scheduler answers at 'tcp://127.0.0.1:1'"):
         Study.open(":memory:").run({"task": "study_toys:plain", "axes": {"x": [1]}}, scheduler="tcp://127.0.0.1:1")
+    for address in ("localhost", "tcp://host", "host:", ":8786", "tcp://a b:1"):
+        with pytest.raises(ConfigurationError, match="scheduler is an address with a port, such as tcp://host:8786"):
+            Study.open(":memory:").run({"task": "study_toys:plain", "axes": {"x": [1]}}, scheduler=address)
     with pytest.raises(ConfigurationError, match="scheduler is an address"):
         Study.open(":memory:").run({"task": "study_toys:plain", "axes": {"x": [1]}}, scheduler=object())

@@ -108,6 +108,8 @@ def test_wrong_axes_are_told(spec, reason):
         ({"derived": {"sleep": "log", "mode": "sleep"}}, "in a circle|uses 'log'"),
         ({"derived": {"sleep": "x.__class__"}}, "derived 'sleep': .*is not allowed"),
         ({"derived": {"sleep": "1 / (x - 1)"}}, "cannot be computed at x=1: division by zero|float division"),
+        ({"derived": {"sleep": "1e308 * 10 * x"}}, "sleep is inf, but a setting is finite; at .*'x': 1"),
+        ({"fixed": {"sleep": math.nan}}, "sleep is nan, but a setting is finite"),
         ({"exclude": ["z > 1"]}, "exclude uses 'z'"),
         ({"exclude": [{"z": 1}]}, "exclude uses 'z'"),
         ({"exclude": ["x > 0"]}, "'exclude' leaves no cell"),

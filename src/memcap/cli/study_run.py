@@ -90,6 +90,11 @@ def _tell(summary: Any, study: Any, as_json: bool, quiet: bool) -> int:
                 parts.append(f"{record[name]} {name.replace('_', ' ')}")
         stopped = f" (stopped: {summary.stopped})" if summary.stopped else ""
         out.print(f"{study.name}: {', '.join(parts)}{stopped}", markup=False)
+        before = study.status()["failed"] - summary.failed
+        if before and not quiet:
+            out.print(
+                f"{before} failed in earlier runs and were left: --retry-failed computes them again", markup=False
+            )
         if not quiet and (summary.pending or summary.lost):
             out.print(f"go on with: memcap study resume {study.name}", markup=False)
     return 1 if summary.failed or summary.lost else 0

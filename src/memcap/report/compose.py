@@ -65,7 +65,7 @@ def write(
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ConfigurationError(
-            f"a report is one HTML file: name it *.html, got {path.name!r}; figures=DIR writes images"
+            f"a report is one HTML file: name it *.html, got {str(path)!r}; figures=DIR writes images"
         )
     for kind in formats:
         if kind not in FORMATS:

@@ -5,6 +5,7 @@ Dask blames every task that a dying worker held; the driver therefore tries such
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -84,6 +85,8 @@ def open_cluster(scheduler: Any) -> Iterator[ClusterSlots]:
             f"scheduler is an address such as 'tcp://host:8786' or a distributed.Client, got {type(scheduler).__name__}"
         )
     mine = isinstance(scheduler, str)
+    if isinstance(scheduler, str) and not re.fullmatch(r"([a-z]+://)?\S*[^\s:/]:\d+/?", scheduler):
+        raise ConfigurationError(f"scheduler is an address with a port, such as tcp://host:8786, got {scheduler!r}")
     connect: Any = Client
     try:
         client: Any = connect(scheduler, timeout=_PATIENCE, set_as_default=False) if mine else scheduler

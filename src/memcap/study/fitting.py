@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memcap.errors import ConfigurationError
+from memcap.errors import ConfigurationError, nearest
 from memcap.study import measurements
 from memcap.study.finished_cells import Cells, Points
 from memcap.study.fits import Critical, Exponent, LawScore, Method, Scale
@@ -155,10 +155,13 @@ class Fitting(ABC):
         """The result that people look at first, as the study's measurement (or ``task``) names it.
 
         Raises:
-            ConfigurationError: if it names none.
+            ConfigurationError: if it names none, or the study has no such task.
         """
-        for grid in self.meta["grids"]:
-            measurement = measurements.find(grid["task"])
+        known = [measurements.find(grid["task"]) for grid in self.meta["grids"]]
+        names = list(dict.fromkeys(m.name for m in known))
+        if task is not None and task not in names:
+            raise ConfigurationError(f"no task {task!r} in this study{nearest(task, names)}; tasks: {', '.join(names)}")
+        for measurement in known:
             if task in (None, measurement.name) and measurement.response:
                 return measurement.response
         raise ConfigurationError("say which result crosses the target: response=...")

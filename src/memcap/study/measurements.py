@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -167,6 +168,16 @@ def make_cell(task: str, settings: Mapping[str, Any], seed: int | None = None) -
     except MemcapError as error:
         raise ConfigurationError(f"task {task!r}: {error}; at {given}") from None
     complete = {name: full[name] for name in valid if name in full and name != "seed"}
+    for name, value in complete.items():
+        if not _finite(value):
+            raise ConfigurationError(f"task {task!r}: {name} is {value}, but a setting is finite; at {given}")
     shared = {n: full[n] for n in measurement.shared}
     group = f"{place} {canonical(shared)}" if measurement.shared else ""
     return Cell(measurement.name, measurement.version, complete, int(full.get("seed", 0)), place, group)
+
+
+def _finite(value: Any) -> bool:
+    """Whether ``value`` holds neither NaN nor an infinity, which have no place in an identity."""
+    if isinstance(value, dict | list):
+        return all(map(_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
