@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "build": ("memcap.cli.build", "Write a transformer that recalls every item of a data file, and prove it."),
     "check": ("memcap.cli.check", "Check a memory against data, from the stored weights, in integers."),
     "recall": ("memcap.cli.recall", "Ask a memory for the labels of items."),
+    "export": ("memcap.cli.export", "Write a memory as ONNX, as a plain perceptron, or as a torch state."),
     "doctor": ("memcap.cli.doctor", "Versions, threads, and whether float arithmetic here is exact."),
     "simulate": ("memcap.cli.simulate", "Train on a retrieval task by a few gradient steps and measure recall."),
     "predict": ("memcap.cli.predict", "Expected recall of a retrieval task, by theory without fitted constants."),

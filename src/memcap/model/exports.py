@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memcap.data.sequences import SequenceData
 from memcap.exact.inputs import is_sequence
@@ -32,7 +32,14 @@ def memory_to_onnx(
         shifted = classes + header.first_label * (classes >= 0)
         rows = tokens if is_sequence(network) else tokens[:, 0]
         wanted = shifted if network.per_position else shifted[:, 0]
-    facts = {
+    facts = facts_of(memory)
+    return export_onnx(network, path, header.weights, rows=rows, wanted=wanted, metadata=facts, progress=progress)
+
+
+def facts_of(memory: Memory) -> dict[str, Any]:
+    """What a reader of the exported numbers needs beside them: label names, numbering, encoding."""
+    header = memory.header
+    return {
         "label_names": list(header.label_names),
         "first_label": header.first_label,
         "reject_from": header.reject_from,
@@ -40,7 +47,6 @@ def memory_to_onnx(
         "encoding": header.encoding.to_json(),
         "data_hash": header.data_hash,
     }
-    return export_onnx(network, path, header.weights, rows=rows, wanted=wanted, metadata=facts, progress=progress)
 
 
 def memory_to_plain_mlp(memory: Memory, data: SequenceData | None, neurons: int | None) -> PlainMLP:
