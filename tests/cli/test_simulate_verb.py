@@ -167,6 +167,24 @@ def test_curve_points_are_distinct_and_include_both_ends():
         curve_points("seed=1..3")
 
 
+def test_seeds_and_test_samples_of_a_curve_have_their_own_defaults(capsys):
+    _, out, _ = run(capsys, "-V", "16", "-L", "3", "-d", "12", "--curve", "samples=30..300:2", "--json")
+    assert [row["seeds"] for row in json.loads(out)["curve"]] == [3, 3]
+    _, out, _ = run(capsys, "-V", "16", "-L", "3", "-d", "12", "-N", "100", "--facts", "2", "--json")
+    record = json.loads(out)
+    assert (record["seeds"], record["runs"][0]["test_samples"], record["runs"][0]["task"]["facts"]) == (1, 8192, 2)
+
+
+def test_picture_of_sizes_has_a_logarithmic_axis():
+    drawn = picture("length", [1, 10, 100], [10.0, 100.0, 1000.0], [None, (100.0, 10.0, 1000.0), None], sizes=True)
+    lines = drawn.splitlines()
+    assert lines[0].split()[0] == "1e+03"
+    assert lines[8].split()[0] == "100"
+    assert lines[16].split()[0] == "10"
+    assert lines[8].index("●") - lines[8].index("┤") - 1 == 32  # the middle of 64 columns
+    assert sum("│" in line for line in lines[:17]) == 16
+
+
 def test_picture_puts_points_where_they_belong():
     drawn = picture("samples", [1, 10, 100], [0.0, None, 1.0], [(0.0, 0.0, 0.0), None, (0.5, 0.25, 0.75)]).splitlines()
     assert drawn[16].startswith(" 0.00 ┤●")

@@ -147,7 +147,7 @@ def test_check_refuses_what_cannot_fit(grid, capsys, tmp_path):
     assert "do not fit a time limit of 20 s" in err
     code, _, err = run(capsys, "check", "slow.yaml", "--patience", "0.05")
     assert code == 1
-    assert "takes more than 0 s (--patience)" in err
+    assert "takes more than 0.05 s (--patience)" in err
     (tmp_path / "broken.yaml").write_text("task: study_toys:toy\naxes: {x: [1, 2]}\nfixed: {mode: raise}\n")
     code, _, err = run(capsys, "check", "broken.yaml")
     assert code == 1
@@ -179,6 +179,18 @@ def test_ctrl_c_loses_nothing(grid, capsys, tmp_path):
     assert 5 <= record["done"] < 40
     code, again = run_json(capsys, "resume", "a.db", "--workers", "2")
     assert (code, again["done"], again["pending"]) == (0, 40 - record["done"], 0)
+
+
+def test_limits_of_time_and_memory(grid, capsys, tmp_path):
+    (tmp_path / "slow.yaml").write_text("task: study_toys:toy\naxes: {x: [1, 2, 3, 4, 5]}\nfixed: {sleep: 0.2}\n")
+    code, record = run_json(capsys, "run", "slow.yaml", "--store", "a.db", "--time-limit", "0.3")
+    assert (code, record["stopped"]) == (0, "time limit")
+    assert record["pending"] == 5 - record["done"] > 0
+    (tmp_path / "hog.yaml").write_text("task: study_toys:some_bad\naxes: {x: [1, 3]}\nfixed: {mode: hog}\n")
+    code, record = run_json(capsys, "run", "hog.yaml", "--store", "b.db", "--workers", "1", "--memory-limit", "150 MiB")
+    assert (code, record["done"], record["failed"]) == (1, 1, 1)
+    code, out, _ = run(capsys, "status", "b.db")
+    assert "MemoryLimit: " in out
 
 
 @pytest.mark.parametrize("name", ["run", "resume", "check", "status", "export", "fit"])

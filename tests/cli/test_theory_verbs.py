@@ -66,6 +66,37 @@ def test_critical_prints_the_size_and_exponents(memcap_cli):
     assert "d ln samples / d ln length" in text
 
 
+def test_a_curve_of_critical_sizes_is_printed_and_drawn(memcap_cli, tmp_path):
+    path = tmp_path / "critical.svg"
+    arguments = ("critical", "-V", 32, "-d", 24, "--curve", "length=4..64:3", "--seeds", 3, "--test-samples", 400)
+    found = memcap_cli(*arguments, "--out", path)
+    assert found.code == 0, found.err
+    lines = found.out.splitlines()
+    assert lines[0] == "samples for recall 0.5"
+    assert lines[1].split()[:3] == ["length", "predicted", "simulated"]
+    assert [line.split()[0] for line in lines[2:5]] == ["4", "16", "64"]
+    assert found.out.count("●") == 3 + 1
+    assert f"drawn: {path}" in found.out
+    assert "critical samples" in path.read_text()
+    record = memcap_cli(*arguments, "--json").json
+    assert (record["field"], record["solve_for"], record["level"]) == ("length", "samples", 0.5)
+    for row in record["curve"]:
+        assert row["low"] <= row["simulated"] <= row["high"]
+        assert row["simulated"] == pytest.approx(row["predicted"], rel=0.6)
+    assert record["curve"][0]["predicted"] < record["curve"][-1]["predicted"]
+
+
+def test_a_curve_of_critical_sizes_says_where_there_is_none(memcap_cli):
+    arguments = ("critical", "-V", 64, "-L", 16, "--curve", "dimension=2..48:2", "--seeds", 0)
+    rows = memcap_cli(*arguments, "--json").json["curve"]
+    assert rows[0]["predicted"] is None
+    assert "limited by capacity" in rows[0]["reason"]
+    assert (rows[1]["predicted"] > 10, rows[1]["simulated"]) == (True, None)
+    assert "limited by capacity" in memcap_cli(*arguments).out
+    found = memcap_cli("critical", "-V", 64, "-L", 16, "--curve", "dimension=2..3:2")
+    assert (found.code, "┤" in found.out) == (1, False)
+
+
 def test_critical_out_of_reach_exits_with_1(memcap_cli):
     found = memcap_cli("critical", "-V", 64, "-L", 16, "-d", 4)
     assert found.code == 1
@@ -75,7 +106,17 @@ def test_critical_out_of_reach_exits_with_1(memcap_cli):
 
 ERRORS = [
     (("predict", "-V", 128), "missing --length, --samples, --dimension"),
-    (("predict", *SIZES, "--seeds", 3), "--seeds and --out belong to --curve"),
+    (("predict", *SIZES, "--seeds", 3), "--seeds, --test-samples and --out belong to --curve"),
+    (("predict", *SIZES, "--facts", 2), "the theory does not cover several facts a sequence"),
+    (("critical", *SIZES, "--out", "x.svg"), "--seeds, --test-samples and --out belong to --curve"),
+    (("critical", *SIZES, "--curve", "samples=9..99"), "--curve sweeps samples, which is solved for"),
+    (("critical", *SIZES, "--curve", "length=9..99", "--exponents"), "--exponents belongs to one task"),
+    (("critical", *SIZES, "--curve", "length=9..99", "--out", "x.gif"), "cannot draw a curve as 'x.gif'"),
+    (
+        ("critical", *SIZES, "--curve", "length=9..99", "--seeds", -1),
+        "seeds must be an integer in [0, 1000000], got -1",
+    ),
+    (("critical", *SIZES, "--curve", "lenght=9..99"), "did you mean 'length'"),
     (("predict", *SIZES, "--curve", "sample=1..9"), "did you mean 'samples'"),
     (("predict", *SIZES, "--curve", "samples=10..90", "--out", "x.svgg"), "did you mean 'svg'"),
     (("predict", *SIZES, "--curve", "samples=10..90", "--out", "nowhere/x.svg"), "folder does not exist"),

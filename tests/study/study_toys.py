@@ -106,3 +106,27 @@ class FixedSettings:
 
 
 plain = Measurement("plain", FixedSettings, lambda settings: {"square": settings["x"] ** 2})
+
+
+@dataclass(frozen=True)
+class LawSettings:
+    """``samples`` reach one half at ``8 * dimension^-1.5 * length^2``."""
+
+    samples: float
+    dimension: float = 1.0
+    length: float = 1.0
+    width: float = 1.0
+    seed: int = 0
+
+
+def run_law(settings):
+    critical = 8 * settings["dimension"] ** -1.5 * settings["length"] ** 2
+    noise = np.exp(0.1 * stream(settings["seed"], f"law {settings['dimension']} {settings['length']}").normal())
+    return {
+        "recall": 1 / (1 + (critical / settings["samples"]) ** 3),
+        "rough": 1 / (1 + (noise * critical / settings["samples"]) ** 3),
+        "cost": 3 * settings["dimension"] ** 0.5 * settings["length"] ** -1 * settings["width"] ** 2,
+    }
+
+
+law = Measurement("law", LawSettings, run_law, response="recall")

@@ -1,5 +1,7 @@
 """``strategy: boundary``: the same boundary as the full grid for at most a third of its cells."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,34 @@ def test_three_axes_and_excluded_cells():
         allowed = [x for x in axes["x"] if not (x == 4 and y == 4)]
         assert [axes["x"][p] for p in line.allowed] == allowed
         assert line.first_past == next(i for i, x in enumerate(allowed) if x >= y)
+
+
+@pytest.mark.parametrize("at", [0, 1, 300, 40_000, 70_000])
+def test_a_search_over_five_decades_never_asks_for_a_value_twice(at):
+    grid = toy_plane(axes={"x": {"from": 1, "to": 65536, "per_octave": 8}, "y": [1]}, seeds=[0, 1])
+    schedule = AlongBoundary(grid)
+    asked = []
+    while not schedule.exhausted():
+        for cell in schedule.take(3):
+            asked.append(cell.identity)
+            schedule.learn(cell, Outcome(State.DONE, {"recall": float(cell.settings["x"] >= at)}))
+    assert len(asked) == len(set(asked)) <= 2 * (2 + math.ceil(math.log2(len(grid.axes["x"]))))
+    (line,) = schedule.lines()
+    if 1 < at < 65536:
+        assert grid.axes["x"][line.first_past - 1] < at <= grid.axes["x"][line.first_past]
+    else:  # no crossing inside: nothing is claimed
+        assert line.first_past is None
+
+
+def test_memory_that_runs_out_in_the_middle_of_a_search_gives_no_number():
+    grid = toy_plane(axes={"x": X, "y": [16]})
+    schedule = AlongBoundary(grid)
+    while not schedule.exhausted():
+        for cell in schedule.take(100):
+            big = 1 < cell.settings["x"] < 2048
+            failed = Outcome(State.FAILED, error_type="MemoryError", error="no room")
+            schedule.learn(cell, failed if big else Outcome(State.DONE, {"recall": float(cell.settings["x"] >= 16)}))
+    assert [line.first_past for line in schedule.lines()] == [None]
 
 
 def test_a_missing_response_is_told():

@@ -1,10 +1,12 @@
 """A real Dask cluster of two worker processes on this machine; the same cells, the same results, the same faults."""
 
+import json
 import os
 import warnings
 
 import pytest
 
+from memcap.cli.app import main
 from memcap.errors import ConfigurationError, RunError
 from memcap.study.study import Study
 
@@ -45,6 +47,16 @@ def test_a_cluster_gives_the_same_table_as_this_process(cluster, tmp_path):
         alone = Study.open(":memory:")
         alone.run(grid)
         assert table(study) == table(alone)
+
+
+def test_the_command_line_names_a_scheduler(cluster, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.yaml").write_text("task: study_toys:toy\naxes: {x: [1, 2, 3]}\n")
+    words = ["study", "run", "grid.yaml", "--store", "a.db", "--scheduler", cluster.scheduler_address]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["done"] == 3
+    assert main([*words, "--workers", "2"]) == 2
+    assert "give one of workers, scheduler and executor" in capsys.readouterr().err
 
 
 def test_a_users_client_stays_open(cluster):

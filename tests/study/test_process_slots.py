@@ -23,6 +23,22 @@ def note(folder, name, seconds=0.0):
     return name
 
 
+def numeric_threads():
+    import torch
+
+    return torch.get_num_threads()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numeric_threads_of_a_worker(threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # of this process, not of its workers
+    pool = ProcessSlots(1, threads=threads)
+    try:
+        assert pool.submit(numeric_threads).result(timeout=120) == threads
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 @pytest.fixture
 def one_slot():
     pool = ProcessSlots(1)

@@ -59,5 +59,6 @@ def check(
             markup=False,
         )
         for obstacle in cost.obstacles:
-            err.print(f"memcap: cannot run: {obstacle}", markup=False)
+            told = obstacle.replace("(patience)", "(--patience)")
+            err.print(f"memcap: cannot run: {told}", markup=False)
     return 1 if cost.obstacles else 0

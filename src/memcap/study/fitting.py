@@ -18,6 +18,9 @@ from memcap.study.law import read_law
 from memcap.study.record import State
 from memcap.study.store import Store
 
+_CROSSING = ("trials", "rising", "scale")
+"""Options of ``critical`` that exponents of critical values take, too."""
+
 
 class Fitting(ABC):
     """Fits over the finished cells of a store."""
@@ -140,6 +143,11 @@ class Fitting(ABC):
     ) -> tuple[Points, list[float] | None, list[str | None] | None]:
         from memcap.study.lines import critical_lines, points_of_cells, points_of_lines
 
+        for name in options:
+            if name not in _CROSSING:
+                raise ConfigurationError(
+                    f"no option {name!r}{nearest(name, _CROSSING)}; options: {', '.join(_CROSSING)}"
+                )
         parsed = [read_law(law) for law in laws]
         if not parsed:
             raise ConfigurationError("no law given; write one as 'samples ~ dimension^a'")

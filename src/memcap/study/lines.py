@@ -105,6 +105,8 @@ def _half_width(line: Critical) -> float | None:
 def points_of_cells(cells: Cells, response: str, names: Sequence[str]) -> Points:
     """Columns for ``fit_power_law``, one point per setting: the geometric mean of ``response`` over seeds.
 
+    Settings that vary but are not in the law keep their points apart: what the law leaves out is seen as scatter.
+
     Raises:
         FitError: if a value is not positive.
         ConfigurationError: if there is no such column.
@@ -112,7 +114,7 @@ def points_of_cells(cells: Cells, response: str, names: Sequence[str]) -> Points
     columns: Mapping[str, list[Any]] = {n: cells.column(n) for n in (response, *names)}
     groups: dict[str, list[int]] = defaultdict(list)
     for i in range(len(cells.rows)):
-        groups[repr([columns[n][i] for n in names])].append(i)
+        groups[repr([cells.rows[i].get(n) for n in (*names, *cells.varying)])].append(i)
     points: Points = {n: [columns[n][rows[0]] for rows in groups.values()] for n in names}
     if not all(isinstance(v, int | float) and v > 0 for v in columns[response]):
         raise FitError(f"a power law needs positive numbers, but some {response} are not")

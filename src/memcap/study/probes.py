@@ -121,7 +121,7 @@ def _probe(chosen: Sequence[Cell], limit: int, patience: float) -> tuple[list[Pr
             try:
                 outcome = pool.submit(execute, cell).result(timeout=patience)
             except LateError:
-                return probes, start_up, [f"the cell {cell.describe()} takes more than {patience:.0f} s (--patience)"]
+                return probes, start_up, [f"the cell {cell.describe()} takes more than {patience:g} s (patience)"]
             except MemoryLimit as error:
                 return probes, start_up, [f"the cell {cell.describe()} does not fit: {error}"]
             except WorkerDied as error:

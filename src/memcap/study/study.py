@@ -5,6 +5,7 @@ The class here knows no report; ``memcap.Study`` adds that (docs/decisions/0010-
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -159,11 +160,15 @@ class Study(Fitting):
         """Go on with every grid that was run in this study: *pending* and *lost* cells; options as for ``run``.
 
         Raises:
-            ConfigurationError: if no grid was ever run here.
+            ConfigurationError: if no grid was ever run here, or for an unknown option.
         """
         grids = self.meta["grids"]
         if not grids:
             raise ConfigurationError(f"{self.name}: nothing to resume; run a grid first")
+        known = inspect.signature(Study.run).parameters.keys() - {"self", "grid"}
+        for name in options:
+            if name not in known:
+                raise ConfigurationError(f"resume takes no option {name!r}{nearest(name, known)}")
         left = options.pop("time_limit", None)
         total = RunSummary()
         for keys in grids:
