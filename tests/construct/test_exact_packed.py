@@ -1,8 +1,9 @@
-"""Packed buckets: every item recalled by the generic evaluator, sizes in the golden table, parts as counted."""
+"""Golden sizes of exact networks, packed and baselines: every item recalled, by which evaluator is said."""
 
 import numpy as np
 import pytest
 
+from memcap.construct.memorise import memorise_exact
 from memcap.construct.packed import memorise_packed
 from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
@@ -45,3 +46,17 @@ def test_golden_sizes_of_large_sets(items, label_bits):
     assert count(made.network).nonzero <= LARGE[items, label_bits]
     np.testing.assert_array_equal(evaluate_grouped(made.network, keys), labels)
     np.testing.assert_array_equal(evaluate(made.network, keys[:100]), labels[:100])
+
+
+BASELINES = {"step": 4_140, "ramp": 3_790, "bucket": 3_245}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selector", BASELINES)
+def test_golden_sizes_of_the_baselines(selector):
+    keys, labels = random_items(100_000, 1)
+    made = memorise_exact(keys, labels, classes=2, selector=selector)
+    assert count(made.network).nonzero <= BASELINES[selector]
+    np.testing.assert_array_equal(evaluate(made.network, keys[:1_000]), labels[:1_000])
+    if selector != "ramp":  # its words are slopes: no two items of a chunk share a number
+        np.testing.assert_array_equal(evaluate_grouped(made.network, keys), labels)
