@@ -201,7 +201,7 @@ def _report_line(
         rows.append([size, crossing, at.simulated, *at.interval, at.ratio])
     columns = [next(iter(line["axis"])), "predicted N", "simulated N", "low 95 %", "high 95 %", "predicted/simulated"]
     title = f"{line['name']}: critical N at {line['target']} = 0.5"
-    with_mlp = bool(line["task"].get("width"))
+    with_mlp = any(i.task.width for i in plan)
     if len(found) >= 2:
         slope = exponent(found)
         title += (
