@@ -3,7 +3,9 @@
 import json
 import re
 
+import pandas as pd
 import pytest
+from synthetic_study import study_frame
 
 import memcap.report
 from memcap.errors import ConfigurationError
@@ -29,6 +31,14 @@ def test_one_small_file_without_a_network(text):
     assert "default-src 'none'" in page
     assert "unsafe-eval" not in page
     assert text.count("<figure ") == len(data_of(text)["figures"]) == 11
+
+
+def test_twelve_figures_fit_into_two_megabytes(tmp_path):
+    frame = pd.concat([study_frame().assign(vocabulary=v) for v in (256, 512)], ignore_index=True)
+    frame["identity"] = [f"{i:032x}" for i in range(len(frame))]
+    path = memcap.report.write(frame, tmp_path / "r.html")
+    assert path.read_text(encoding="utf-8").count("<figure ") >= 12
+    assert path.stat().st_size < 2_000_000
 
 
 def test_it_says_question_method_versions_failures_and_what_is_not_drawn(text):

@@ -93,6 +93,36 @@ def recall_check(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"what": "memories that recall every item", "measured": share, "bound": 1.0, "passed": share == 1.0}
 
 
+def law_figure(
+    figure: str,
+    scale: str,
+    bounds: dict[tuple[str, int, int], int],
+    *,
+    by: str,
+    seed: int,
+    workers: int,
+    progress: Progress | None,
+    only: str | None,
+) -> dict[str, Any]:
+    """Measure a figure of sizes, fit its laws, and check recall and the largest sizes accepted.
+
+    ``bounds`` holds parameters at (series, classes, size); ``by`` is the column that says the size.
+    """
+    began = time.perf_counter()
+    rows, digest = measured(figure, scale, seed=seed, workers=workers, progress=progress, only=only)
+    tables, laws = law_tables(rows)
+    checks = [recall_check(rows)]
+    for row in rows:
+        bound = bounds.get((row["series"], row["classes"], row[by]))
+        if bound is not None:
+            what = f"{row['series']}, {row['classes']} classes, N = {row['N']:,}: parameters"
+            passed = row["parameters"] <= bound
+            checks.append({"what": what, "measured": row["parameters"], "bound": bound, "passed": passed})
+    return record(
+        figure, scale, seed=seed, began=began, digest=digest, tables=tables, checks=checks, laws=laws, sizes=rows
+    )
+
+
 def record(
     figure: str,
     scale: str,

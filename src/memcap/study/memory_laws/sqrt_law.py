@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from memcap.study.memory_laws.figure import Progress, law_tables, measured, recall_check, record
+from memcap.study.memory_laws.figure import Progress, law_figure
 
 SUMMARY = "non-zero parameters against N (1e2 to 1e6), 2, 16 and 256 classes, every kind of memory, fitted laws"
 
@@ -32,16 +31,4 @@ def reproduce(
     scale: str, *, seed: int = 0, workers: int = 2, progress: Progress | None = None, only: str | None = None
 ) -> dict[str, Any]:
     """Measure, fit and check; see ``memcap.cli.reproduce`` for the record."""
-    began = time.perf_counter()
-    rows, digest = measured("sqrt-law", scale, seed=seed, workers=workers, progress=progress, only=only)
-    tables, laws = law_tables(rows)
-    checks = [recall_check(rows)]
-    for row in rows:
-        bound = BOUNDS.get((row["series"], row["classes"], row["N"]))
-        if bound is not None:
-            what = f"{row['series']}, {row['classes']} classes, N = {row['N']:,}: parameters"
-            passed = row["parameters"] <= bound
-            checks.append({"what": what, "measured": row["parameters"], "bound": bound, "passed": passed})
-    return record(
-        "sqrt-law", scale, seed=seed, began=began, digest=digest, tables=tables, checks=checks, laws=laws, sizes=rows
-    )
+    return law_figure("sqrt-law", scale, BOUNDS, by="N", seed=seed, workers=workers, progress=progress, only=only)
