@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from memcap.model.recall import Recall as Recall
     from memcap.report.study_face import Study as Study
     from memcap.retrieval.critical import critical as critical
-    from memcap.retrieval.critical import scaling as scaling
     from memcap.retrieval.prediction import Prediction as Prediction
     from memcap.retrieval.prediction import predict as predict
     from memcap.retrieval.run import Run as Run
+    from memcap.retrieval.scaling import scaling as scaling
     from memcap.retrieval.simulate import simulate as simulate
     from memcap.retrieval.step_sizes import StepSizes as StepSizes
     from memcap.retrieval.task import RetrievalTask as RetrievalTask
@@ -50,7 +50,7 @@ _HOMES = {
     "Prediction": "memcap.retrieval.prediction",
     "predict": "memcap.retrieval.prediction",
     "critical": "memcap.retrieval.critical",
-    "scaling": "memcap.retrieval.critical",
+    "scaling": "memcap.retrieval.scaling",
     "StepSizes": "memcap.retrieval.step_sizes",
     "simulate": "memcap.retrieval.simulate",
     "Study": "memcap.report.study_face",

@@ -68,14 +68,15 @@ def test_critical_prints_the_size_and_exponents(memcap_cli):
 
 def test_a_curve_of_critical_sizes_is_printed_and_drawn(memcap_cli, tmp_path):
     path = tmp_path / "critical.svg"
-    arguments = ("critical", "-V", 32, "-d", 24, "--curve", "length=4..64:3", "--seeds", 3, "--test-samples", 400)
-    found = memcap_cli(*arguments, "--out", path)
+    arguments = ("critical", "-V", 48, "-d", 32, "--curve", "length=32..64:2", "--attention-success", 0.5)
+    arguments = (*arguments, "--seeds", 4, "--test-samples", 300)
+    found = memcap_cli(*arguments, "--out", path, "--quiet")
     assert found.code == 0, found.err
     lines = found.out.splitlines()
-    assert lines[0] == "samples for recall 0.5"
+    assert lines[0] == "samples for attention success 0.5"
     assert lines[1].split()[:3] == ["length", "predicted", "simulated"]
-    assert [line.split()[0] for line in lines[2:5]] == ["4", "16", "64"]
-    assert found.out.count("●") == 3 + 1
+    assert [line.split()[0] for line in lines[2:4]] == ["32", "64"]
+    assert found.out.count("●") == 2 + 1
     assert f"drawn: {path}" in found.out
     assert "critical samples" in path.read_text()
     record = memcap_cli(*arguments, "--json").json
@@ -87,14 +88,14 @@ def test_a_curve_of_critical_sizes_is_printed_and_drawn(memcap_cli, tmp_path):
 
 
 def test_a_curve_of_critical_sizes_says_where_there_is_none(memcap_cli):
-    arguments = ("critical", "-V", 64, "-L", 16, "--curve", "dimension=2..48:2", "--seeds", 0)
-    rows = memcap_cli(*arguments, "--json").json["curve"]
+    arguments = ("critical", "-V", 64, "-L", 16, "--seeds", 0, "--attention-success", 0.9)
+    rows = memcap_cli(*arguments, "--curve", "dimension=2..48:2", "--json").json["curve"]
     assert rows[0]["predicted"] is None
-    assert "limited by capacity" in rows[0]["reason"]
+    assert "the most samples can do is" in rows[0]["reason"]
     assert (rows[1]["predicted"] > 10, rows[1]["simulated"]) == (True, None)
-    assert "limited by capacity" in memcap_cli(*arguments).out
-    found = memcap_cli("critical", "-V", 64, "-L", 16, "--curve", "dimension=2..3:2")
+    found = memcap_cli(*arguments, "--curve", "dimension=2..3:2")
     assert (found.code, "┤" in found.out) == (1, False)
+    assert "the most samples can do is" in found.out
 
 
 def test_critical_out_of_reach_exits_with_1(memcap_cli):

@@ -7,8 +7,10 @@ import pytest
 
 import memcap
 from memcap.errors import ConfigurationError
-from memcap.retrieval.critical import check_solve_for, critical, scaling
+from memcap.retrieval.critical import critical
+from memcap.retrieval.crossing import check_solve_for
 from memcap.retrieval.prediction import attention_success, predict
+from memcap.retrieval.scaling import scaling
 
 
 def task(**fields):

@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from memcap.cli.app import out, print_json
-from memcap.cli.retrieval_options import task_from, task_options
+from memcap.cli.critical_curve import NAMES, sweep
+from memcap.cli.retrieval_options import curve_options, task_from, task_options
 from memcap.cli.shared_options import output_options
+from memcap.errors import ConfigurationError
 
 STARTS = {"samples": 1000, "dimension": 64, "length": 16, "vocabulary": 256}
 """Where the search starts when the variable is not given; the answer does not depend on it."""
@@ -21,10 +23,15 @@ STARTS = {"samples": 1000, "dimension": 64, "length": 16, "vocabulary": 256}
 @click.option("--clean-recall", "clean", type=float, metavar="P", help="Target recall of clean queries, instead.")
 @click.option("--attention-success", "success", type=float, metavar="P", help="Target attention success, instead.")
 @click.option("--exponents", is_flag=True, help="Also the local exponents in every other size.")
+@curve_options
 @output_options
 def command(
     as_json: bool,
     quiet: bool,
+    curve: str | None,
+    seeds: int | None,
+    test_samples: int | None,
+    destination: str | None,
     solve_for: str,
     recall: float | None,
     clean: float | None,
@@ -34,24 +41,36 @@ def command(
 ) -> int:
     """The smallest (length, vocabulary: largest) size that reaches a target, by theory; exit code 1 if none does.
 
-    Example:
+    Examples:
 
         memcap critical -V 1024 -L 16 -N 40000 --solve-for dimension --recall 0.99
+
+        memcap critical -V 64 -d 48 --curve length=8..128:5 --out critical.svg
     """
-    from memcap.retrieval.critical import check_solve_for, critical, scaling
+    from memcap.retrieval.critical import critical
+    from memcap.retrieval.crossing import check_solve_for
+    from memcap.retrieval.scaling import scaling
 
     check_solve_for(solve_for)
     given = options.get(solve_for) is not None
     fill = {} if given or solve_for not in STARTS else {solve_for: STARTS[solve_for]}
-    task = task_from(options, fill=fill)
     target: dict[str, Any] = {"recall": recall, "clean_recall": clean, "attention": success}
+    if curve is not None:
+        if exponents:
+            raise ConfigurationError("--exponents belongs to one task: leave out --curve")
+        return sweep(curve, options, fill, solve_for, target, seeds, test_samples, destination, as_json, quiet)
+    if (seeds, test_samples, destination) != (None, None, None):
+        raise ConfigurationError(
+            "--seeds, --test-samples and --out belong to --curve; for one task run: memcap simulate"
+        )
+    task = task_from(options, fill=fill)
     found = critical(task, solve_for=solve_for, **target)
     law = scaling(task, solve_for=solve_for, **target) if exponents and found.value is not None else None
     if as_json:
         record = found.to_dict() | ({"scaling": law.to_dict()} if law else {})
         print_json(record)
         return 0 if found.value is not None else 1
-    name = {"attention": "attention success", "clean_recall": "clean recall"}.get(found.target, "recall")
+    name = NAMES[found.target]
     if found.value is None:
         out.print(f"no {solve_for} reaches {name} {found.level:g}: {found.reason}", markup=False)
         return 1

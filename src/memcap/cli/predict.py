@@ -8,7 +8,7 @@ import click
 
 from memcap.cli.app import out, print_json
 from memcap.cli.progress import showing
-from memcap.cli.retrieval_options import COUNT, task_from, task_options
+from memcap.cli.retrieval_options import curve_options, task_from, task_options
 from memcap.cli.shared_options import output_options
 from memcap.errors import ConfigurationError
 
@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 
 @click.command(name="predict")
 @task_options
-@click.option("--curve", metavar="FIELD=LOW..HIGH[:POINTS]", help="Sweep one field: table and picture.")
-@click.option("--seeds", type=COUNT, help="Curve: also simulate this many seeds a point; 0 for none.  [default: 3]")
-@click.option("--test-samples", type=COUNT, default=2048, show_default=True, help="Fresh test sequences a run.")
-@click.option("--out", "destination", metavar="FILE", help="Curve: also draw it as .svg, .png, .pdf or .html.")
+@curve_options
 @output_options
 def command(
     as_json: bool,
     quiet: bool,
     curve: str | None,
     seeds: int | None,
-    test_samples: int,
+    test_samples: int | None,
     destination: str | None,
     **options: Any,
 ) -> None:
@@ -46,22 +43,25 @@ def command(
     from memcap.retrieval.task import integer
 
     if curve is None:
-        if seeds is not None or destination is not None:
-            raise ConfigurationError("--seeds and --out belong to --curve; for one task run: memcap simulate")
+        if (seeds, test_samples, destination) != (None, None, None):
+            raise ConfigurationError(
+                "--seeds, --test-samples and --out belong to --curve; for one task run: memcap simulate"
+            )
         task = task_from(options)
         _print_prediction(task, predict(task), as_json)
         return
-    from memcap.cli.curve_drawing import check_destination, draw_curve
+    from memcap.cli.curve_drawing import check_destination, curve_title, draw_curve
 
     path = None if destination is None else check_destination(destination)
     seeds = integer("seeds", 3 if seeds is None else seeds, 0, 10**6)
+    test_samples = integer("test_samples", 2048 if test_samples is None else test_samples, 1, 2**40)
     field, values = curve_points(curve)
     task = task_from(options, fill={field: values[0]})
     tasks = [task.replace(**{field: value}) for value in values]
     with showing(quiet or as_json) as progress:
         rows = _curve(field, tasks, seeds, test_samples, progress)
     if path is not None:
-        draw_curve(rows, field, _title(task, field), path)
+        draw_curve(rows, field, curve_title(task, field), path)
     _print_curve(field, rows, as_json, destination)
 
 
@@ -99,14 +99,6 @@ def _curve(
             row |= {"simulated": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
         rows.append(row)
     return rows
-
-
-def _title(task: RetrievalTask, field: str) -> str:
-    names = {"vocabulary": "V", "length": "L", "samples": "N", "dimension": "d", "width": "m"}
-    fixed = [
-        f"{short}={getattr(task, name):,}" for name, short in names.items() if name != field and getattr(task, name)
-    ]
-    return f"Token retrieval, {', '.join(fixed)}"
 
 
 def _print_curve(field: str, rows: list[dict[str, Any]], as_json: bool, destination: str | None) -> None:

@@ -49,8 +49,13 @@ def picture(
     values: Sequence[int],
     predicted: Sequence[float | None],
     simulated: Sequence[tuple[float, float, float] | None],
+    *,
+    sizes: bool = False,
 ) -> str:
-    """A character plot of recall against ``values`` (logarithmic): ``·`` predicted, ``●`` simulated, ``│`` interval."""
+    """A character plot of recall against ``values`` (logarithmic): ``·`` predicted, ``●`` simulated, ``│`` interval.
+
+    With ``sizes`` the vertical axis is a size, logarithmic, from the smallest to the largest drawn.
+    """
     grid = [[" "] * COLUMNS for _ in range(ROWS + 1)]
     logs = [math.log(value) for value in values]
     span = (logs[-1] - logs[0]) or 1.0
@@ -58,21 +63,32 @@ def picture(
     def column(log: float) -> int:
         return round((log - logs[0]) / span * (COLUMNS - 1))
 
-    def row(recall: float) -> int:
-        return ROWS - round(min(max(recall, 0.0), 1.0) * ROWS)
+    drawn = [p for p in predicted if p is not None] + [y for point in simulated if point is not None for y in point]
+    bottom, top = (math.log(min(drawn, default=1)), math.log(max(drawn, default=1))) if sizes else (0.0, 1.0)
+    tall = (top - bottom) or 1.0
+
+    def row(height: float) -> int:
+        share = ((math.log(height) if sizes else height) - bottom) / tall
+        return ROWS - round(min(max(share, 0.0), 1.0) * ROWS)
+
+    def tick(y: int) -> str:
+        at = bottom + (1 - y / ROWS) * tall
+        return f"{math.exp(at):9.3g}" if sizes else f"{at:5.2f}"
 
     known = [(log, p) for log, p in zip(logs, predicted, strict=True) if p is not None]
     for (left, a), (right, b) in itertools.pairwise(known):
         for x in range(column(left), column(right) + 1):
-            share = (x / (COLUMNS - 1) * span + logs[0] - left) / ((right - left) or 1.0)
-            grid[row(a + (b - a) * min(max(share, 0.0), 1.0))][x] = "·"
+            share = min(max((x / (COLUMNS - 1) * span + logs[0] - left) / ((right - left) or 1.0), 0.0), 1.0)
+            grid[row(a ** (1 - share) * b**share if sizes else a + (b - a) * share)][x] = "·"
     for log, point in zip(logs, simulated, strict=True):
         if point is not None:
             middle, low, high = point
             for y in range(row(high), row(low) + 1):
                 grid[y][column(log)] = "│"
             grid[row(middle)][column(log)] = "●"
-    lines = [f"{1 - y / ROWS:5.2f} ┤{''.join(line).rstrip()}" for y, line in enumerate(grid)]
+    lines = [f"{tick(y)} ┤{''.join(line).rstrip()}" for y, line in enumerate(grid)]
+    margin = " " * (len(tick(0)) + 1)
     first, last = f"{values[0]:,}", f"{values[-1]:,}"
     axis = first + name.center(COLUMNS - len(first) - len(last)) + last
-    return "\n".join([*lines, "      └" + "─" * COLUMNS, "       " + axis, "       · predicted   ● simulated"])
+    below = [f"{margin}└" + "─" * COLUMNS, f"{margin} {axis}", f"{margin} · predicted   ● simulated"]
+    return "\n".join([*lines, *below])

@@ -61,6 +61,19 @@ def task_options(function: F) -> F:
     return function
 
 
+def curve_options(function: F) -> F:
+    """``--curve`` and how it is simulated and drawn: the same for simulate, predict and critical."""
+    options = (
+        click.option("--curve", metavar="FIELD=LOW..HIGH[:POINTS]", help="Sweep one field: table and picture."),
+        click.option("--seeds", type=COUNT, help="Runs a point; 0 for theory alone (not simulate).  [default: 3]"),
+        click.option("--test-samples", type=COUNT, help="Fresh test sequences a run.  [default: 2048, one run 8192]"),
+        click.option("--out", "destination", metavar="FILE", help="Curve: also draw it as .svg, .png, .pdf or .html."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def task_from(options: dict[str, Any], *, fill: Mapping[str, int] | None = None) -> Any:
     """Take the task's options out of ``options`` and build the task.
 

@@ -9,7 +9,7 @@ import click
 
 from memcap.cli.app import out, print_json
 from memcap.cli.progress import showing
-from memcap.cli.retrieval_options import COUNT, task_from, task_options
+from memcap.cli.retrieval_options import COUNT, curve_options, task_from, task_options
 from memcap.cli.shared_options import output_options
 from memcap.errors import ConfigurationError
 
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 @click.command(name="simulate")
 @task_options
-@click.option("--seeds", type=COUNT, default=1, show_default=True, help="Runs, with seeds counted up from --seed.")
+@curve_options
 @click.option("--steps", type=int, default=3, show_default=True, help="Gradient steps: 1, 2 or 3.")
-@click.option("--test-samples", type=COUNT, default=8192, show_default=True, help="Fresh test sequences a run.")
 @click.option("--first-step", type=float, help="η of the first step.  [default: infinitesimal]")
 @click.option("--attention-step", type=float, help="γ of the attention step.  [default: by --sharpness]")
 @click.option("--second-step", type=float, help="γ_v of the last step.  [default: read its gradient alone]")
@@ -36,11 +35,19 @@ if TYPE_CHECKING:
 @click.option("--until-loss", type=float, help="Stop at this loss (nats).")
 @click.option("--heads", type=int, help="Attention heads.  [default: 1]")
 @click.option("--learned-embeddings", is_flag=True, default=None, help="Train the embeddings, too.")
-@click.option("--curve", metavar="FIELD=LOW..HIGH[:POINTS]", help="Sweep one field; table and picture beside theory.")
-@click.option("--out", "destination", metavar="FILE", help="Curve: also draw it as .svg, .png, .pdf or .html.")
 @output_options
-def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, destination: str | None, **options: Any) -> None:
+def command(
+    as_json: bool,
+    quiet: bool,
+    seeds: int | None,
+    test_samples: int | None,
+    curve: str | None,
+    destination: str | None,
+    **options: Any,
+) -> None:
     """Train by a few gradient steps and measure the recall of fresh sequences and of clean queries.
+
+    Without --curve, --seeds is 1 unless given; seeds count up from --seed.
 
     Examples:
 
@@ -57,7 +64,8 @@ def command(as_json: bool, quiet: bool, seeds: int, curve: str | None, destinati
     if destination is not None and not curve:
         raise ConfigurationError("--out belongs to --curve")
     path = None if destination is None else check_destination(destination)
-    integer("seeds", seeds, 1, 10**6)
+    seeds = integer("seeds", (3 if curve else 1) if seeds is None else seeds, 1, 10**6)
+    options["test_samples"] = (2048 if curve else 8192) if test_samples is None else test_samples
     field, values = curve_points(curve) if curve else ("", [])
     task = task_from(options, fill={field: values[0]} if curve else None)
     settings = _settings(options)
@@ -159,7 +167,7 @@ def _print_runs(runs: list[Run], as_json: bool) -> None:
 
 
 def _print_curve(field: str, results: list[list[Run]], as_json: bool, path: Path | None) -> None:
-    from memcap.cli.curve_drawing import draw_curve
+    from memcap.cli.curve_drawing import curve_title, draw_curve
     from memcap.cli.retrieval_curve import picture
 
     rows: list[dict[str, Any]] = []
@@ -174,7 +182,7 @@ def _print_curve(field: str, results: list[list[Run]], as_json: bool, path: Path
             {field: row[field], "predicted": row["predicted"], "simulated": middle, "low": low, "high": high}
             for row, (middle, low, high) in zip(rows, points, strict=True)
         ]
-        draw_curve(drawn, field, f"Recall against {field}", path)
+        draw_curve(drawn, field, curve_title(results[0][0].task, field), path)
     if as_json:
         print_json({"field": field, "curve": rows, "notes": notes, "drawn": None if path is None else str(path)})
         return
