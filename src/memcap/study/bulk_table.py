@@ -65,9 +65,10 @@ def _side_by_side(settings: list[Row], results: list[Row], *, flat: bool = False
         found = _columns(others) if flat else _flattened(others)
         return mine, renamed(found, RESERVED | mine.keys(), "result.")
 
-    shapes = list(zip(map(tuple, settings), map(tuple, results), strict=True))
-    if len(set(shapes)) == 1:
+    names = list(settings[0]), list(results[0])
+    if all(map(names[0].__eq__, map(list, settings))) and all(map(names[1].__eq__, map(list, results))):
         return columns(settings, results)
+    shapes = list(zip(map(tuple, settings), map(tuple, results), strict=True))
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
     for place, shape in enumerate(shapes):
         alike.setdefault(shape, []).append(place)
@@ -172,7 +173,7 @@ class _Growing:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Pause Python's cyclic collector: plain data has no cycles, and looking for them takes as long as the table."""
     was_on = gc.isenabled()
     gc.disable()
@@ -183,7 +184,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-@_no_collection()
+@no_collection()
 def columns_in_bulk(batches: Iterable[Batch], where: str | None = None) -> Columns:
     """The tidy table as lists of equal length, rows in the order of the store; as ``table.columns_of``.
 

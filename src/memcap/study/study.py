@@ -19,7 +19,7 @@ import pandas as pd
 
 from memcap.errors import ConfigurationError, nearest
 from memcap.study import backends
-from memcap.study.bulk_table import columns_in_bulk
+from memcap.study.bulk_table import columns_in_bulk, no_collection
 from memcap.study.cell import Cell, canonical
 from memcap.study.driver import Driver, recover
 from memcap.study.execution import versions
@@ -209,9 +209,10 @@ class Study(Fitting):
             RunError: if the file cannot be written.
         """
         check_destination(Path(path))
-        columns = columns_in_bulk(self.store.batches(self._states(states)), where)
-        write_table(columns, Path(path))
-        return len(columns["identity"])
+        with no_collection():
+            columns = columns_in_bulk(self.store.batches(self._states(states)), where)
+            write_table(columns, Path(path))
+            return len(columns["identity"])
 
     def _states(self, states: Sequence[str] | None) -> list[State] | None:
         if states is None:

@@ -44,22 +44,46 @@ def csv_lines(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """A line of names, then one per row."""
     yield ",".join(map(csv_text, columns)) + "\n"
     for block in _blocks(columns):
-        texts = [_texts(values, csv_text) for values in block.values()]
-        yield from map("".join, zip(map(",".join, zip(*texts, strict=True)), repeat("\n")))
+        row = _Row()
+        for place, values in enumerate(block.values()):
+            row.add("," if place else "", _texts(values, csv_text))
+        yield from row.lines("\n")
 
 
 def json_lines(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     """One object per row, without the names whose value is ``None``."""
     for block in _blocks(columns):
-        parts: list[Iterable[str]] = []
+        row = _Row()
         for name, values in block.items():
             start, texts = f", {json_text(name)}: ", _texts(values, json_text)
             if None in values:
-                parts.append(["" if v is None else start + t for v, t in zip(values, texts, strict=True)])
+                row.add("", ["" if v is None else start + t for v, t in zip(values, texts, strict=True)])
             else:
-                parts += [repeat(start), texts]
-        for row in zip(*parts, strict=False):
-            yield "{" + "".join(row)[2:] + "}\n"
+                row.add(start, texts)
+        for line in row.lines(""):
+            yield "{" + line[2:] + "}\n"
+
+
+class _Row:
+    """What the lines of a block are joined from: columns of texts, and the text that all rows have between them."""
+
+    def __init__(self) -> None:
+        self._parts: list[Iterable[str]] = []
+        self._between = ""
+        self._rows = 0
+
+    def add(self, before: str, texts: list[str]) -> None:
+        """Append ``before`` and a text to every row."""
+        self._rows = len(texts)
+        if texts.count(texts[0]) == len(texts):
+            self._between += before + texts[0]
+            return
+        self._parts += [repeat(self._between + before), texts]
+        self._between = ""
+
+    def lines(self, end: str) -> Iterator[str]:
+        """Every row with ``end`` behind it."""
+        return map("".join, zip(*self._parts, repeat(self._between + end, self._rows), strict=False))
 
 
 def _blocks(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Sequence[Any]]]:
