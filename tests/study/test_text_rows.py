@@ -87,6 +87,10 @@ def test_awkward_floats_among_others():
     check({"x": [math.nan, 1e-5, None, math.inf, -math.inf, 10.00001, 1e22], "y": [None] * 7})
 
 
+def test_values_that_are_equal_but_are_not_written_alike():
+    check({"x": [0.0, -0.0, 0.0], "y": [[1], [1.0], [1]], "z": [[0.0], [-0.0], [0.0]], "w": [True, 1, True]})
+
+
 def test_a_carriage_return_is_quoted():
     """The module leaves it bare before Python 3.13, and then cannot read its own file."""
     table = {"x\r": ["a\rb", "c\r\n"], "y": [1, 2]}

@@ -17,6 +17,7 @@ from pydantic_core import to_json
 from memcap.study.record import plain
 
 _BLOCK = 5000  # rows whose texts are in memory together
+_PLAIN = {str, int, float, bool}
 _CSV_SPECIAL = re.compile(r'[,"\r\n]')
 _JSON_SPECIAL = re.compile(r'["\\\x00-\x1f]')
 
@@ -75,7 +76,7 @@ class _Row:
     def add(self, before: str, texts: list[str]) -> None:
         """Append ``before`` and a text to every row."""
         self._rows = len(texts)
-        if texts.count(texts[0]) == len(texts):
+        if _alike(texts):
             self._between += before + texts[0]
             return
         self._parts += [repeat(self._between + before), texts]
@@ -95,6 +96,8 @@ def _blocks(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Sequence
 def _texts(values: Sequence[Any], text_of: Callable[[Any], str]) -> list[str]:
     """``text_of`` every value; values of one plain kind together."""
     kinds = set(map(type, values))
+    if len(kinds) == 1 and kinds <= _PLAIN and _alike(values):
+        return [text_of(values[0])] * len(values)
     if kinds == {float}:
         return _float_texts(values, text_of)
     if kinds == {int}:
@@ -106,6 +109,14 @@ def _texts(values: Sequence[Any], text_of: Callable[[Any], str]) -> list[str]:
         nothing = text_of(None)
         return [nothing if v is None else next(rest) for v in values]
     return list(map(text_of, values))
+
+
+def _alike(values: Sequence[Any]) -> bool:
+    """Whether all values, of one type, are equal; a zero may be a negative one, so zeros of floats are not."""
+    first = values[0]
+    if first != values[-1] or (first == 0 and isinstance(first, float)):
+        return False
+    return values.count(first) == len(values)
 
 
 def _float_texts(values: Sequence[float], text_of: Callable[[Any], str]) -> list[str]:
