@@ -31,6 +31,8 @@ from memcap.exact.network import Network
 _ATTEMPTS = 16
 _STRICT_ATTEMPTS = 5
 _POOR = 4
+_ALONE = 3
+"""Attempts with the key itself before it is tried as two limbs, which costs more."""
 _ROOMY = 2**18
 """A float32 key below this leaves room for a random factor or for tent rounds; a wider one may need two limbs."""
 
@@ -94,8 +96,8 @@ def memorise_budgeted(
     deep_enough = False
     for attempt in range(_ATTEMPTS):
         strict = attempt < max(_STRICT_ATTEMPTS, 2 * len(entrances))  # later ones take plans that look unpromising
-        number = attempt % len(entrances)
-        entrance = entrances[number]
+        entrance = entrances[attempt % len(entrances)]
+        number = entrances.index(entrance)
         avoid = frozenset(r for (e, r), times in poor.items() if strict and e == number and times >= _POOR)
         hashing = KeyHash(entrance.ranges, entrance.inputs, dtype, seed, attempt, avoid, entrance.joined)
         plans, least = candidates(hashing, demand)
@@ -144,7 +146,7 @@ def _independent(codes: KeyCodes, plan: BudgetedPlan) -> PlaneSystem | None:
     return None if system is None else PlaneSystem(places, plan.layout, system)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Entrance:
     """One way in which keys can enter a network.
 
@@ -174,9 +176,9 @@ def _entrances(inputs: Int[np.ndarray, "items inputs"], dtype: str) -> list[_Ent
     whole = _Entrance(("key",) if len(lows) == 1 else ("sel", "q"), inputs, tuple(zip(lows, highs, strict=True)))
     if len(lows) == 2 or dtype != "float32" or (lows[0] < 0 and highs[0] - lows[0] <= widest_key(dtype)):
         return [whole]
-    alone = [whole] if highs[0] <= widest_key(dtype) else []
+    alone = [whole] * _ALONE if highs[0] <= widest_key(dtype) else []
     if alone and highs[0] < _ROOMY:
-        return alone
+        return [whole]
     split, limbs = _split(inputs[:, 0])
     ranges = ((0, int(split[:, 0].max())), (0, (1 << limbs[1]) - 1))
     return [*alone, *(_Entrance(("sel", "q"), split, ranges, limbs, joined) for joined in (None, 0, 1))]
