@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import memcap
 from memcap.retrieval import orthogonal_law, quadrature
@@ -9,6 +11,7 @@ from memcap.retrieval.activation import activation
 from memcap.retrieval.first_step_theory import first_step_recall
 from memcap.retrieval.mlp_query import mlp_query
 from memcap.retrieval.prediction import predict
+from memcap.retrieval.value_theory import two_points
 
 
 def close(predicted, values, allowed):
@@ -105,6 +108,47 @@ def test_mlp_overlaps_against_random_features(name):
     # given the query: the constant part moves with the query's own norm and is taken out
     spread = cross.var() - query.weights @ (query.constant - constant) ** 2
     assert query.weights @ query.cross == pytest.approx(spread, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "m", "third", "fourth"),
+    [
+        ("relu", 32, 16, 0.25, 0.5),
+        ("relu", 16, 400, 0.25, 0.3),
+        ("h1+h2", 24, 400, 0.3, 0.4),
+        ("h1", 24, 64, None, 0.2),
+    ],
+)
+def test_higher_cumulants_of_overlaps_against_random_features(name, d, m, third, fourth):
+    # with few neurons the fourth cumulant is rough: how neurons and cosines move together is kept only in the third
+    phi, rng = activation(name), np.random.default_rng(4)
+    found = []
+    for _ in range(600):
+        w = rng.standard_normal((m, d))
+        pre = rng.standard_normal((301, d)) @ w.T / np.sqrt(d)
+        features = phi.value(pre) / np.sqrt(m)
+        overlap = features[1:] @ features[0]
+        found += list(overlap - overlap.mean())  # what a query has in common with all keys is no noise
+    query = mlp_query(name, m, d)
+    away = np.array(found)
+    three = query.weights @ (query.skew * query.cross**1.5)
+    four = query.weights @ ((query.tail + 3) * query.cross**2)
+    if third is None:
+        assert abs(three) < 1e-12 + 1e-6 * four**0.75
+    else:
+        assert three == pytest.approx((away**3).mean(), rel=third)
+    assert four == pytest.approx((away**4).mean(), rel=fourth)
+
+
+@given(st.floats(-1.5, 1.5), st.floats(-0.5, 3.0))
+def test_a_gaussian_plus_two_points_has_the_wanted_cumulants(skew, tail):
+    (share,), (points,), (chances,) = two_points(np.array([skew]), np.array([tail]))
+    assert chances.sum() == pytest.approx(1)
+    assert chances @ points == pytest.approx(0, abs=1e-6)
+    assert chances @ points**2 == pytest.approx(share, rel=1e-6)
+    assert chances @ points**3 == pytest.approx(skew, rel=1e-3, abs=1e-4)
+    if 0.0011 < share < 0.94:
+        assert chances @ points**4 - 3 * share**2 == pytest.approx(tail, rel=1e-2, abs=1e-2)
 
 
 @pytest.mark.parametrize(("name", "width", "d"), [("tanh", 128, 48), ("relu", 256, 48), ("h1+h2", 64, 40)])

@@ -54,6 +54,18 @@ def fourth(name: str, variance: float) -> float:
     return _expect(activation(name), 0, variance, power=4)
 
 
+@lru_cache(maxsize=4096)
+def power_mean(name: str, power: int, variance: float) -> float:
+    """E φ(√r g)^power."""
+    return _expect(activation(name), 0, variance, power=power)
+
+
+@lru_cache(maxsize=4096)
+def square_slope(name: str, variance: float) -> float:
+    """E[φ(√r g)² g]."""
+    return _expect(activation(name), 1, variance, power=2)
+
+
 def _expect(phi: Activation, degree: int, variance: float, power: int) -> float:
     nodes, weights = gaussian_line()
     values = np.asarray(phi.value(np.sqrt(variance) * nodes), dtype=np.float64) ** power

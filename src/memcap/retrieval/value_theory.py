@@ -27,12 +27,16 @@ class Query:
         own: K_d, overlap with the same token's key.
         cross: K_v, variance of the overlap with another token's key.
         constant: K_c, the part of every overlap that does not depend on the key's token.
+        skew: standardised third cumulant of the overlap with another token's key; None where it is Gaussian.
+        tail: standardised fourth cumulant of it; None where it is Gaussian.
     """
 
     weights: Float[np.ndarray, " q"]
     own: Float[np.ndarray, " q"]
     cross: Float[np.ndarray, " q"]
     constant: Float[np.ndarray, " q"]
+    skew: Float[np.ndarray, " q"] | None = None
+    tail: Float[np.ndarray, " q"] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,12 @@ class Competitor:
     """A competitor's correlation: a mixture of Gaussians, components along the last axis.
 
     Attributes:
-        weights: of the components, sum 1.
-        means: broadcastable against (nodes, components).
+        weights: of the components, sum 1 along the last axis; broadcastable against (nodes, components).
+        means: the same.
         variances: the same.
     """
 
-    weights: Float[np.ndarray, " c"]
+    weights: Float[np.ndarray, "..."]
     means: Float[np.ndarray, "..."]
     variances: Float[np.ndarray, "..."]
 
@@ -91,10 +95,8 @@ def readout(
     Source: derived here: docs/theory/retrieval.md, "The read-out".
     """
     if norms == "orthogonal":
-        shares = np.zeros(len(right))
-        for k, share in enumerate(competitor.weights):
-            deviation = np.sqrt(np.maximum(np.broadcast_to(competitor.variances, (len(right), k + 1))[:, k], 1e-300))
-            shares += share * ndtr((right - np.broadcast_to(competitor.means, (len(right), k + 1))[:, k]) / deviation)
+        deviation = np.sqrt(np.maximum(competitor.variances, 1e-300))
+        shares = (competitor.weights * ndtr((right[:, None] - competitor.means) / deviation)).sum(axis=1)
         return np.asarray(np.exp((vocabulary - 1) * np.log(np.maximum(shares, 1e-300))))
     bulk, bulk_weight = quadrature.chi_square_ratio(dimension, 2)
     if norms == "sphere":
@@ -110,10 +112,13 @@ def readout(
     logit = q * ro + cross
     kappa = w + q * cross / np.maximum(v, 1e-300)
     weight = rho_weight[:, None, None] * bulk_weight[None, :, None] * u_weight[None, None, :]
-    means = np.broadcast_to(competitor.means, (len(right), len(competitor.weights)))
-    variances = np.broadcast_to(competitor.variances, (len(right), len(competitor.weights)))
+    shape = (len(right), competitor.weights.shape[-1])
+    means = np.broadcast_to(competitor.means, shape)
+    variances = np.broadcast_to(competitor.variances, shape)
+    shares = np.broadcast_to(competitor.weights, shape)
     below = np.zeros_like(logit)
-    for k, share in enumerate(competitor.weights):
+    for k in range(shape[1]):
+        share = shares[:, k, None, None, None]
         mean = means[:, k, None, None, None]
         variance = variances[:, k, None, None, None]
         stored, direct = kappa * kappa * variance, length_square / dimension
@@ -122,6 +127,29 @@ def readout(
         below += share * (_cosine_cdf(gap, stored / scale**2, dimension) if norms == "sphere" else ndtr(gap))
     wins = np.exp((vocabulary - 1) * np.log(np.maximum(below, 1e-300)))
     return np.asarray(np.einsum("nabc,abc->n", wins, weight))
+
+
+def two_points(
+    skew: Float[np.ndarray, " q"], tail: Float[np.ndarray, " q"]
+) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, "q 2"], Float[np.ndarray, "q 2"]]:
+    """A law of mean 0 and variance 1 with given third and fourth cumulants: a Gaussian plus one of two points.
+
+    With w the points' share of the variance and s their skewness, the cumulants are w^1.5 s and w²(s² - 2), so w is the
+    positive root of 2w³ + tail·w = skew².  The share is kept within [0.001, 0.95]: outside, the tail is not met.
+
+    Returns:
+        Share w of the variance, the points (scaled by √w), their probabilities.
+    """
+    share = np.zeros(len(skew))
+    for i, (third, fourth) in enumerate(zip(skew, tail, strict=True)):
+        roots = np.roots([2.0, 0.0, float(fourth), -(float(third) ** 2)])
+        share[i] = max((float(x.real) for x in roots if abs(x.imag) < 1e-9), default=0.0)
+    share = np.clip(share, 0.001, 0.95)
+    third = skew / share**1.5
+    root = np.sqrt(third**2 + 4)
+    points = np.stack([third - root, third + root], axis=-1) / 2 * np.sqrt(share)[:, None]
+    low = 0.5 * (1 + third / root)
+    return share, points, np.stack([low, 1 - low], axis=-1)
 
 
 def _finer(counts: quadrature.Rule, nodes: int) -> quadrature.Rule:
@@ -196,10 +224,18 @@ def clean_recall(
     stored = np.broadcast_to((strength_square[column] * cross)[..., None] * relative, (*shape, len(other)))
     variances = stored + np.broadcast_to(noise[..., None], (*shape, len(other)))
     means = np.broadcast_to(constant[..., None] * (other - mean) / samples, (*shape, len(other)))
+    shares = other_weight
+    if query.skew is not None and query.tail is not None:  # each count's overlap is a Gaussian plus one of two points
+        part, points, chances = (t[(None, slice(None), None, None)] for t in two_points(query.skew, query.tail))
+        variances = np.repeat(variances - stored * part[..., None], 2, axis=-1)
+        shift = np.sqrt(stored)[..., None] * points[..., None, :]
+        means = (means[..., None] + shift).reshape(*shape, -1)
+        shares = np.broadcast_to(other_weight[:, None] * chances[..., None, :], (*stored.shape, 2)).reshape(*shape, -1)
+        shares = shares.reshape(-1, shares.shape[-1])
     wins = readout(
         np.broadcast_to(right, shape).reshape(-1),
         np.broadcast_to(energy, shape).reshape(-1),
-        Competitor(other_weight, means.reshape(-1, len(other)), variances.reshape(-1, len(other))),
+        Competitor(shares, means.reshape(-1, shares.shape[-1]), variances.reshape(-1, shares.shape[-1])),
         vocabulary,
         dimension,
         norms,
