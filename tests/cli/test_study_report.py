@@ -110,6 +110,24 @@ def test_a_page_is_html_and_a_study_must_exist(store, tmp_path, capsys):
     assert "there is no study at" in capsys.readouterr().err
 
 
+def test_the_page_and_the_fits_of_the_study_say_the_same(tmp_path, monkeypatch):
+    from memcap import report
+
+    monkeypatch.syspath_prepend(TOYS)
+    with Study.open(":memory:") as study:
+        axes = {"dimension": [1, 2, 4, 8], "samples": {"from": 0.25, "to": 16.0, "per_octave": 1}}
+        study.run({"task": "study_toys:law", "axes": axes, "seeds": [0, 1, 2, 3]}, progress=False)
+        law = study.fit_exponent("samples ~ dimension^a", response="rough")
+        row = report.figure(study, "exponents", outcome="rough").tables["exponents"].iloc[0]
+        assert (row["value"], row["low"], row["high"]) == pytest.approx((law.values[0], law.lows[0], law.highs[0]))
+        lines = {line.settings["dimension"]: line for line in study.critical("samples", "rough")}
+        drawn = report.figure(study, "critical", outcome="rough").tables["points"]
+        assert len(drawn) == 4
+        for _, point in drawn.iterrows():
+            line = lines[point["x"]]
+            assert (point["y"], point["y_low"], point["y_high"]) == pytest.approx((line.value, line.low, line.high))
+
+
 def test_the_study_of_the_face_reports_itself(store, tmp_path):
     import memcap
 

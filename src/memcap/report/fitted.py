@@ -1,7 +1,7 @@
 """The fits that a report draws when the caller brings none: crossings line by line, then exponents through them.
 
-The statistics are ``memcap.study``'s; this file says which lines there are and keeps the reason of every fit that the
-points could not support.
+The statistics are ``memcap.study``'s, whose ``critical`` and ``fit_exponent`` give the same numbers; this file says
+which lines there are and keeps the reason of every fit that the points could not support.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from memcap.report.tables.axis import plain
 from memcap.report.tables.boundary import crossing
 from memcap.study.critical_fit import critical
 from memcap.study.fits import Critical, Exponent
+from memcap.study.lines import points_of_lines
 from memcap.study.power_law import fit_power_law
 
 if TYPE_CHECKING:
@@ -67,20 +68,8 @@ def law_through(s: Subject, lines: list[Critical]) -> Exponent | None:
     if not factors or not used or s.y is None:
         return None
     law = f"{s.y} ~ " + " * ".join(f"{n}^{label}" for n, label in zip(factors, LABELS, strict=False))
-    points = {n: [float(line.settings[n]) for line in used] for n in factors[: len(LABELS)]}
-    points[s.y] = [line.value for line in used]
-    return fit_power_law(points, law, spread=_spreads(used), censored=[line.censored for line in used])
-
-
-def _spreads(lines: list[Critical]) -> list[float]:
-    """Relative standard errors from the intervals; a line whose interval is open or empty counts like the widest."""
-    widths = [
-        math.log(line.high / line.low) / 3.92 if 0 < line.low < line.high < math.inf else math.nan for line in lines
-    ]
-    known = [w for w in widths if math.isfinite(w)]
-    widest = max(known, default=1.0)
-    floor = 0.05 * widest  # a line that happens to have no scatter must not decide alone
-    return [max(w, floor) if math.isfinite(w) else widest for w in widths]
+    points, spread, censored = points_of_lines(used, factors[: len(LABELS)])
+    return fit_power_law(points, law, spread=spread, censored=censored)
 
 
 def predicted_crossings(s: Subject) -> list[Critical]:
@@ -136,6 +125,7 @@ def crossings(s: Subject, outcome: str) -> tuple[list[Critical], str]:
                     line[y].to_numpy(float),
                     line[outcome].to_numpy(float),
                     target=s.target,
+                    groups=line["seed"].to_numpy() if "seed" in line else None,
                     rising=rising,
                     scale="logit" if s.unit else "linear",
                     axis=y,
