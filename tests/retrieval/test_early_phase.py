@@ -51,11 +51,32 @@ def test_bootstrap_intervals_cover():
     assert covered >= 33
 
 
+@pytest.mark.slow
+def test_bootstrap_intervals_cover_over_many_sweeps():
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(1000):
+        low, high = critical_point(1, 1000.0, made_up(1000, noise=0.1, rng=rng)).interval
+        covered += low <= 1000 <= high
+    assert 930 <= covered <= 970
+
+
+def test_exact_points_give_the_exact_exponent():
+    rng = np.random.default_rng(0)
+    line = [critical_point(x, 1000.0 * x**1.5, made_up(1000 * x**1.5, noise=0.0, rng=rng)) for x in (1, 4, 9, 16, 25)]
+    slope = exponent(line)
+    assert slope.simulated == pytest.approx(1.5, abs=1e-12)
+    assert slope.interval == (pytest.approx(1.5, abs=1e-12), pytest.approx(1.5, abs=1e-12))
+    with pytest.raises(FitError, match="at least two points, got 1 of different size"):
+        exponent([line[0], line[0]])
+    with pytest.raises(FitError, match="an interval over seeds needs at least 2 seeds a point, got 1"):
+        critical_point(1, 1000.0, made_up(1000, seeds=1))
+
+
 def test_saturated_points_are_no_fit():
     points = [Point(task(samples=n), np.full(4, value)) for n, value in ((100, 0.01), (200, 0.5), (400, 0.99))]
     with pytest.raises(FitError, match="fewer than two of 3 points lie between 0.08 and 0.92: 0.01, 0.50, 0.99"):
         critical_point(1, 200.0, points)
-    with pytest.raises(FitError, match="at least two points, got 1"):
+    with pytest.raises(FitError, match="at least two points, got 1 of different size"):
         exponent([critical_point(1, 900.0, made_up(1000))])
 
 

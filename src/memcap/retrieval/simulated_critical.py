@@ -16,6 +16,7 @@ from jaxtyping import Float
 from memcap.random import stream
 from memcap.retrieval.critical import Critical
 from memcap.retrieval.crossing import HELPS, RANGES, probe
+from memcap.retrieval.seed_bootstrap import resampled
 from memcap.retrieval.simulate import simulate
 from memcap.retrieval.task import RetrievalTask, integer
 
@@ -25,7 +26,6 @@ FLATTEST = 0.8
 """Least slope of a logit against the logarithm of the size that is believed: runs stay within a factor of 3."""
 NEAR = 4.0
 """Measured points whose logit lies further from the level are saturated and not used."""
-RESAMPLES = 400
 FIELDS = {"recall": "recall", "clean_recall": "clean_recall", "attention": "attention_success"}
 
 
@@ -85,12 +85,14 @@ def simulated_critical(
     if seeds == 1:
         return SimulatedCritical(found, nothing)
     draws = stream(task.seed, "retrieval:critical-bootstrap", predicted.value)
-    resampled = []
-    for _ in range(RESAMPLES):
-        picked = np.stack([row[draws.integers(seeds, size=seeds)] for row in values]).mean(axis=1)
-        again = _crossing(np.array(sizes, float), picked, predicted.level, rising)
-        resampled.append(found if again is None else again)
-    low, high = np.quantile(resampled, [0.025, 0.975])
+    spread = resampled(
+        values,
+        lambda mean: _crossing(np.array(sizes, float), mean, predicted.level, rising),
+        found,
+        draws,
+        paired=True,
+    )
+    low, high = np.quantile(spread, [0.025, 0.975])
     return SimulatedCritical(found, (float(low), float(high)))
 
 

@@ -11,11 +11,11 @@ from memcap.errors import FitError
 from memcap.random import stream
 from memcap.retrieval.critical import critical
 from memcap.retrieval.early_phase.points import Point
+from memcap.retrieval.seed_bootstrap import resampled
 from memcap.retrieval.task import RetrievalTask
 
 FACTORS = {"full": (0.45, 0.58, 0.76, 1.0, 1.3, 1.7, 2.2), "small": (0.5, 0.75, 1.1, 1.6)}
 USED = (0.08, 0.92)  # points outside are saturated and not logit-linear
-RESAMPLES = 400
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ def critical_point(at: int, predicted: float, points: list[Point]) -> CriticalPo
     """The simulated critical N of measured points, with a bootstrap over seeds.
 
     Raises:
-        FitError: if fewer than two points lie within ``USED``.
+        FitError: if fewer than two points lie within ``USED``, or there are fewer than two seeds a point.
     """
+    if len(points[0].values) < 2:
+        raise FitError(f"an interval over seeds needs at least 2 seeds a point, got {len(points[0].values)}")
     samples = np.array([float(p.task.samples) for p in points])
     values = np.stack([p.values for p in points])
     simulated = _crossing(samples, values.mean(axis=1))
@@ -76,12 +78,8 @@ def critical_point(at: int, predicted: float, points: list[Point]) -> CriticalPo
             f"{', '.join(f'{v:.2f}' for v in values.mean(axis=1))}; widen the factors"
         )
     draws = stream(points[0].task.seed, "retrieval:bootstrap", points[0].task.samples)
-    resampled = []
-    for _ in range(RESAMPLES):
-        picked = np.stack([row[draws.integers(len(row), size=len(row))] for row in values])
-        crossing = _crossing(samples, picked.mean(axis=1))
-        resampled.append(simulated if crossing is None else crossing)
-    return CriticalPoint(at, predicted, simulated, np.array(resampled), points)
+    spread = resampled(values, lambda mean: _crossing(samples, mean), simulated, draws, paired=False)
+    return CriticalPoint(at, predicted, simulated, spread, points)
 
 
 def _crossing(samples: Float[np.ndarray, " n"], mean: Float[np.ndarray, " n"]) -> float | None:
@@ -114,14 +112,14 @@ def exponent(line: list[CriticalPoint]) -> Exponent:
     """The exponent of a line of at least two critical points.
 
     Raises:
-        FitError: for fewer points.
+        FitError: for fewer points, or points that all lie at one size.
     """
-    if len(line) < 2:
-        raise FitError(f"an exponent needs at least two points, got {len(line)}")
+    if len({p.at for p in line}) < 2:
+        raise FitError(f"an exponent needs at least two points, got {len({p.at for p in line})} of different size")
     x = np.log([float(p.at) for p in line])
     centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    resampled = np.log(np.stack([p.resampled for p in line])).T @ centred
-    low, high = np.quantile(resampled, [0.025, 0.975])
+    slopes = np.log(np.stack([p.resampled for p in line])).T @ centred
+    low, high = np.quantile(slopes, [0.025, 0.975])
     return Exponent(
         simulated=float(np.log([p.simulated for p in line]) @ centred),
         interval=(float(low), float(high)),
