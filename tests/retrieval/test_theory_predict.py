@@ -132,7 +132,8 @@ def test_recall_grows_with_samples_and_dimension_and_falls_with_length(v, length
 
 
 WARNED = [
-    ({"width": 64}, "non-zero mean"),
+    ({"width": 64}, "fewer neurons than twice the dimensions"),
+    ({"width": 64, "dimension": 16, "length": 64}, "in few dimensions"),
     ({"width": 64, "activation": "h2"}, "even activation"),
     ({"length": 128, "samples": 1600, "dimension": 56}, "one number per run"),
     ({"attention": "soft"}, "sharp softmax"),
@@ -150,6 +151,7 @@ def test_warnings_say_where_the_theory_errs(fields, words):
 
 def test_no_warning_inside_the_checked_range():
     assert predict(task(samples=20_000)).warnings == ()
+    assert predict(task(samples=20_000, width=256)).warnings == ()
 
 
 REFUSED = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memcap.retrieval.end_to_end_theory import Outcome
+from memcap.retrieval.hermite import coefficient
 from memcap.retrieval.task import RetrievalTask
 
 
@@ -10,16 +11,15 @@ def warnings_for(task: RetrievalTask, result: Outcome, regime: str) -> tuple[str
     """The known errors that apply to ``task``; empty inside the range where the theory was checked."""
     found = []
     transition = 0.02 < result.attention_success < 0.98
-    if task.width and task.attention in ("hard", "soft"):
-        if task.activation in ("relu", "gelu"):
-            found.append(
-                "MLP attention step with an activation of non-zero mean: critical N is off by up to a third, and its "
-                "slopes in length and vocabulary are too steep and too flat"
-            )
-        elif transition:
-            found.append("MLP attention step: critical N is off by up to a third")
-    if task.width and task.activation in ("he2", "h2"):
-        found.append("even activation: recall of the value step is predicted up to 0.05 too high")
+    if task.width and transition and task.dimension < 24:
+        found.append("MLP attention step in few dimensions: critical N is predicted up to a fifth too low")
+    if task.width and abs(coefficient(task.activation, 1, 1.0)) < 1e-9 and task.attention in ("hard", "soft"):
+        found.append(
+            "even activation: only the mean embedding drives the trigger; "
+            "attention success is predicted up to 0.2 too low"
+        )
+    if task.width and task.width < 2 * task.dimension and task.activation not in ("tanh", "h1"):
+        found.append("fewer neurons than twice the dimensions: recall of the value step is off by up to 0.05")
     if regime == "mean bias" and transition:
         found.append("mean bias is one number per run: single runs scatter (see recall_spread)")
     if task.embeddings == "orthogonal" and task.data == "empirical" and transition:
