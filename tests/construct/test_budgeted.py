@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memcap.construct import budgeted, budgeted_plan
 from memcap.construct.budgeted import memorise_budgeted
 from memcap.construct.fused import Fused
+from memcap.construct.word_format import EXACT_BITS
 from memcap.errors import ConfigurationError, DataError, PrecisionError
 from memcap.exact.affine import Affine
 from memcap.exact.counts import count
@@ -90,6 +91,31 @@ def test_every_small_size_and_every_label_width(dtype):
             labels = draw.integers(0, 2**bits, size=items)
             built = memorise_budgeted(keys, labels, classes=2**bits, dtype=dtype)
             assert np.array_equal(evaluate(built.network, keys), labels)
+
+
+@pytest.mark.parametrize(("dtype", "classes"), [("float64", 2), ("float32", 2), ("float64", 5), ("int64", 16)])
+@pytest.mark.parametrize("bits", [1, 2, 3, 5, 8, 12])
+def test_short_words_are_made_up_for_by_more_of_them(bits, dtype, classes):
+    keys, labels = random_keys(700, classes)
+    built = memorise_budgeted(keys, labels, classes=classes, dtype=dtype, bits=bits)
+    strangers = np.setdiff1d(np.arange(2_000), keys)
+    assert built.structure["bits"] <= bits
+    assert np.array_equal(evaluate(built.network, keys), labels)
+    assert np.array_equal(Fused(built.network).labels(strangers), evaluate(built.network, strangers))
+    assert count(built.network).nonzero <= built.structure["parameters_by_formula"]
+    assert max(static_bounds(built.network).values()) <= 2 ** EXACT_BITS[dtype]
+
+
+def test_fewer_bits_cost_parameters_in_proportion():
+    keys, labels = random_keys(10_000, 2)
+    sizes = [count(memorise_budgeted(keys, labels, classes=2, bits=b).network).nonzero for b in (1, 4, 8, 12)]
+    assert np.all(np.array(sizes) <= [7_500, 3_500, 2_100, 1_700])
+
+
+def test_a_single_key_of_zero():
+    for bits in (1, None):
+        built = memorise_budgeted(np.array([0]), np.array([2]), classes=3, bits=bits)
+        assert evaluate(built.network, np.array([0])).tolist() == [2]
 
 
 CROWDED = {

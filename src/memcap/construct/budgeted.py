@@ -30,6 +30,7 @@ from memcap.exact.network import Network
 
 _ATTEMPTS = 16
 _STRICT_ATTEMPTS = 5
+_DEPTH_ATTEMPTS = 3
 _POOR = 4
 _ALONE = 3
 """Attempts with the key itself before it is tried as two limbs, which costs more."""
@@ -95,6 +96,8 @@ def memorise_budgeted(
     poor: Counter[tuple[int, int]] = Counter()  # entrance, tent rounds after which hash bits were not independent
     deep_enough = False
     for attempt in range(_ATTEMPTS):
+        if attempt == max(_DEPTH_ATTEMPTS, len(entrances)) and not deep_enough:
+            break  # how deep plans are hardly depends on the attempt
         strict = attempt < max(_STRICT_ATTEMPTS, 2 * len(entrances))  # later ones take plans that look unpromising
         entrance = entrances[attempt % len(entrances)]
         number = entrances.index(entrance)
@@ -122,7 +125,7 @@ def memorise_budgeted(
             if skewed is not None and code is not None and skewed[0].parameters < plan.parameters:
                 plan, planes = skewed
                 bits_wanted = code.aligned()[labels]
-            solved, _ = solve_labels(planes, plan.words, bits_wanted)
+            solved, _ = solve_labels(planes, plan.slot, bits_wanted)
             network = write_network(
                 plan, solved, inputs=entrance.names, input_range=entrance.ranges, key_limbs=entrance.limbs
             )
@@ -142,7 +145,7 @@ def memorise_budgeted(
 def _independent(codes: KeyCodes, plan: BudgetedPlan) -> PlaneSystem | None:
     """The rows of all keys if they are independent."""
     places = codes.places(plan)
-    system = eliminate(places, plan.layout, plan.words.bits)
+    system = eliminate(places, plan.layout, plan.slot.bits)
     return None if system is None else PlaneSystem(places, plan.layout, system)
 
 
@@ -172,7 +175,7 @@ def _entrances(inputs: Int[np.ndarray, "items inputs"], dtype: str) -> list[_Ent
     share one of them.
     """
     lows = [min(0, int(column.min())) for column in inputs.T]
-    highs = [int(column.max()) for column in inputs.T]
+    highs = [max(1, int(column.max())) for column in inputs.T]  # one key of 0 still needs a digit
     whole = _Entrance(("key",) if len(lows) == 1 else ("sel", "q"), inputs, tuple(zip(lows, highs, strict=True)))
     if len(lows) == 2 or dtype != "float32" or (lows[0] < 0 and highs[0] - lows[0] <= widest_key(dtype)):
         return [whole]
@@ -262,17 +265,17 @@ def _construction(
     network: Network, plan: BudgetedPlan, dtype: str, attempt: int, tried: int, items: int
 ) -> Construction:
     layout = plan.layout
-    words = [layout.groups * plan.plane_tables(k).real(t) for k in range(plan.planes) for t in range(plan.tables)]
+    places = sum(layout.groups * plan.plane_tables(k).real(t) for k in range(plan.planes) for t in range(plan.tables))
     structure: dict[str, Any] = {
         "bits": plan.words.bits,
         "label_bits": plan.planes,
         "tables": plan.tables,
-        "lanes": plan.tables * plan.planes,
+        "lanes": len(plan.lanes),
         "groups": layout.groups,
         "pieces": list(layout.pieces),
         "label_code": "fixed" if plan.code is None else "prefix",
-        "words": sum(words),
-        "fill": items * plan.planes / (sum(words) * plan.words.bits) if plan.code is None else None,
+        "words": places * plan.parts,
+        "fill": items * plan.planes / (places * plan.slot.bits) if plan.code is None else None,
         "index_digits": layout.digits,
         "base_digits": plan.digits,
         "warmup": plan.doublings,

@@ -6,6 +6,8 @@ Every number comes from the plan and the words.  Derived here: docs/theory/budge
 
 from __future__ import annotations
 
+import itertools
+
 from jaxtyping import UInt64
 from numpy import ndarray
 
@@ -16,9 +18,9 @@ from memcap.exact.affine import Affine
 from memcap.exact.network import Network
 
 
-def word_channel(table: int, plane: int) -> str:
-    """Channel that holds the word of ``table`` for label bit ``plane``."""
-    return f"word.{table}.{plane}"
+def word_channel(table: int, plane: int, part: int = 0) -> str:
+    """Channel that holds a word of ``table`` for label bit ``plane``."""
+    return f"word.{table}.{plane}" + (f".{part}" if part else "")
 
 
 def write_network(
@@ -85,7 +87,7 @@ def _channels(plan: BudgetedPlan) -> list[str]:
         names.append("group")
     names += [f"piece.{t}" for t, n in enumerate(plan.layout.pieces) if n > 1]
     names += [f"x{i}" for i in range(plan.digits)]
-    names += [word_channel(t, k) for t in range(plan.tables) for k in range(plan.planes)]
+    names += [word_channel(*lane) for lane in plan.lanes]
     if plan.tables == 1:
         names.append("label")
     if plan.code is not None:
@@ -191,7 +193,7 @@ def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " _"]]) -> Nam
 
     With exactly one group unit at 1, ``sum_l (w_l - gate) [L = l] + gate [I = i]`` is the word if I = i, else not
     positive.  No partial sum exceeds ``gate``.  Without words to choose from the word is a constant.  The first hash
-    bit, always 1, is part of the constant.
+    bit of part 0, always 1, is part of the constant.
     """
     layout, words = plan.layout, plan.words
     q, gate = layout.groups, words.gate
@@ -203,14 +205,14 @@ def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " _"]]) -> Nam
         if pieces > 1:
             more, units = _one_hot(f"piece.{table}", pieces, layout.first_piece(table))
             hinges, hot = hinges + more, hot + units
-    bias = {word_channel(t, k): 1 - words.shift for t in range(plan.tables) for k in range(plan.planes)}
+    bias = {word_channel(*lane): (lane[2] == 0) - words.shift for lane in plan.lanes}
     gated = q > 1 and max(layout.pieces) > 1
     units, outputs = [], []
-    for plane in range(plan.planes):
-        stored = words.stored(solved[plane]).tolist()
+    for plane, part in itertools.product(range(plan.planes), range(plan.parts)):
+        stored = words.stored(plan.slot.part(solved[plane], part)).tolist()
         tables = plan.plane_tables(plane)
         for table, pieces in enumerate(tables.pieces):
-            channel = word_channel(table, plane)
+            channel = word_channel(table, plane, part)
             for piece in range(layout.first_piece(table), pieces):
                 start = q * (sum(tables.pieces[:table]) + piece)
                 row = stored[start : start + q]
@@ -234,26 +236,32 @@ def _table_block(plan: BudgetedPlan, solved: list[UInt64[ndarray, " _"]]) -> Nam
 
 
 def _emit(plan: BudgetedPlan, block: NamedBlock, position: int) -> None:
-    """Add the hash bit of ``position`` to every word channel: one neuron."""
-    reads = plan.hash_bits[position]
-    inputs = {f"x{reads[0]}": 1} if len(reads) == 1 else {f"x{reads[0]}": 1, f"x{reads[1]}": -1}
-    block.layers[0].append(Unit("hash bit", inputs))
-    block.outputs += [(word_channel(t, k), "hash bit", 1) for t in range(plan.tables) for k in range(plan.planes)]
+    """Add the hash bit of ``position`` to the word channels of every part: one neuron a part."""
+    for part in range(plan.parts):
+        reads = plan.hash_bits[position, part]
+        if not reads:
+            continue
+        name = f"hash bit {part}"
+        block.layers[0].append(Unit(name, {f"x{i}": w for i, w in zip(reads, (1, -1), strict=False)}))
+        block.outputs += [(word_channel(*lane), name, 1) for lane in plan.lanes if lane[2] == part]
 
 
 def _fold_blocks(plan: BudgetedPlan, folds: _Folds) -> list[NamedBlock]:
     """``V <- |V| - (G/2) 2^(B-f)`` in every word channel; the last one leaves ``S + G/2 > 0``."""
     blocks = []
     bits = plan.words.bits
+    if plan.parts > 1:
+        before = NamedBlock("fold/0", [[]])
+        _emit(plan, before, 0)
+        folds.base_digit(before)
+        blocks.append(before)
     for fold in range(1, bits + 1):
         block = NamedBlock(f"fold/{fold}", [[]])
-        for table in range(plan.tables):
-            for plane in range(plan.planes):
-                channel = word_channel(table, plane)
-                block.layers[0].append(Unit(f"{channel} below", {channel: -1}))
-                block.outputs.append((channel, f"{channel} below", 2))
-                if fold < bits:
-                    block.bias[channel] = -plan.words.half_gap << (bits - fold)
+        for channel in (word_channel(*lane) for lane in plan.lanes):
+            block.layers[0].append(Unit(f"{channel} below", {channel: -1}))
+            block.outputs.append((channel, f"{channel} below", 2))
+            if fold < bits:
+                block.bias[channel] = -plan.words.half_gap << (bits - fold)
         if fold < bits:
             _emit(plan, block, fold)
         folds.base_digit(block)
@@ -265,10 +273,10 @@ def _read_blocks(plan: BudgetedPlan) -> list[NamedBlock]:
     """Join all word channels into the first one, then keep the label bits of the sum."""
     acc = word_channel(0, 0)
     blocks = []
-    others = [(t, k) for t in range(plan.tables) for k in range(plan.planes) if (t, k) != (0, 0)]
+    others = [(word_channel(*lane), lane[1]) for lane in plan.lanes[1:]]
     if others:
-        units = [Unit(word_channel(t, k), {word_channel(t, k): 1}) for t, k in others]
-        blocks.append(NamedBlock("readout/join", [units], [(acc, word_channel(t, k), 1 << k) for t, k in others]))
+        units = [Unit(channel, {channel: 1}) for channel, _ in others]
+        blocks.append(NamedBlock("readout/join", [units], [(acc, channel, 1 << k) for channel, k in others]))
     if plan.planes == 1:
         for i, mirror in enumerate(plan.read_folds):
             blocks.append(NamedBlock(f"readout/fold/{i + 1}", [[Unit("m", {acc: 2}, -mirror)]], [(acc, "m", -1)]))

@@ -16,7 +16,7 @@ from jaxtyping import UInt64
 from memcap.construct.hash_tables import TableLayout
 from memcap.construct.key_digits import Chain
 from memcap.construct.prefix_code import PrefixCode
-from memcap.construct.word_format import WordFormat
+from memcap.construct.word_format import Slot, WordFormat
 
 
 def pair_order(digits: int) -> list[tuple[int, int]]:
@@ -68,6 +68,7 @@ class BudgetedPlan:
         planes: label bits.
         tables_by_plane: tables per label bit, the lowest first; empty if all are those of ``layout``.
         code: what the label bits mean if they are not the class in binary.
+        parts: words in every place of a table, folded side by side.
     """
 
     chains: tuple[Chain, ...]
@@ -77,6 +78,17 @@ class BudgetedPlan:
     planes: int
     tables_by_plane: tuple[PlaneTables, ...] = ()
     code: PrefixCode | None = None
+    parts: int = 1
+
+    @property
+    def slot(self) -> Slot:
+        """What a place of a table holds."""
+        return Slot(self.words, self.parts)
+
+    @property
+    def lanes(self) -> list[tuple[int, int, int]]:
+        """(table, label bit, part) of every word channel."""
+        return [(t, k, p) for t in range(self.tables) for k in range(self.planes) for p in range(self.parts)]
 
     @property
     def doublings(self) -> int:
@@ -114,12 +126,17 @@ class BudgetedPlan:
         return self.chains[0].mate is not None and 0 in self.used_chains
 
     @cached_property
-    def hash_bits(self) -> list[tuple[int, ...]]:
-        """Per position the digits it reads: () is 1, (i,) is x_i, (i, j) is x_i and not x_j.
+    def hash_bits(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        """(position f - 1, part) -> the digits it reads: () is 1, (i,) is x_i, (i, j) is x_i and not x_j.
 
-        The constant is free (it joins the constant of the word channel), and no item is without hash bits.
+        The constant is free (it joins the constant of the word channel), and no item is without hash bits.  Positions
+        come in the order in which they are folded.
         """
-        n, left = self.digits, self.words.bits - 1
+        places = [(f, part) for f in range(self.words.bits) for part in range(self.parts)]
+        return dict(zip(places, self._reads(), strict=True))
+
+    def _reads(self) -> list[tuple[int, ...]]:
+        n, left = self.digits, self.slot.bits - 1
         if n <= left:
             return [(), *((i,) for i in range(n)), *pair_order(n)][: left + 1]
         single = max(0, 2 * left - n)  # every digit must be read: disjoint pairs cover what single digits leave over
@@ -130,27 +147,27 @@ class BudgetedPlan:
     def early_digits(self) -> int:
         """Base digits that must exist before the first fold; every fold block then reads one more."""
         ready = 1
-        for position, reads in enumerate(self.hash_bits):
+        for (position, _), reads in self.hash_bits.items():
             if reads:  # emitted in fold block `position`, which sees the digits of the blocks before it
-                ready = max(ready, max(reads) + 1 - (position - 1))
+                ready = max(ready, max(reads) + 1 - (position - (self.parts == 1)))
         return min(ready, self.digits)
 
     def beta(self, base: UInt64[np.ndarray, " items"]) -> UInt64[np.ndarray, " items"]:
-        """Hash bits from base digits (x_1 on top of ``digits`` bits); bit f - 1 for position f."""
+        """Hash bits from base digits (x_1 on top of ``digits`` bits); bit ``B p + f - 1`` for position f of part p."""
         one = np.uint64(1)
         x = [(base >> np.uint64(self.digits - 1 - i)) & one for i in range(self.digits)]
         beta = np.zeros(len(base), dtype=np.uint64)
-        for position, reads in enumerate(self.hash_bits):
+        for (position, part), reads in self.hash_bits.items():
             bit = np.ones_like(base)
             if reads:
                 bit = x[reads[0]] if len(reads) == 1 else x[reads[0]] & (x[reads[1]] ^ one)
-            beta |= bit << np.uint64(position)
+            beta |= bit << np.uint64(part * self.words.bits + position)
         return beta
 
     @property
     def largest_sum(self) -> int:
         """Largest value of the accumulator."""
-        return self.tables * (2 * self.words.half_gap - 1) * ((1 << self.planes) - 1)
+        return self.tables * self.parts * (2 * self.words.half_gap - 1) * ((1 << self.planes) - 1)
 
     @property
     def read_folds(self) -> list[int]:
@@ -180,18 +197,18 @@ class BudgetedPlan:
             table = 3 if max(self.layout.pieces) > 1 else 2
         elif max(self.layout.pieces) > 1:
             table = 2
-        join = 1 if self.tables * self.planes > 1 else 0
+        join = 1 if len(self.lanes) > 1 else 0
         decode = decoder_depth(self.code) if self.code else 0
         read = len(self.read_folds) + (self.tables == 1) if self.planes == 1 else len(self.read_strips)
         before = self.doublings + self.layout.digits + self.early_digits
         if self.joins:
             before += 1 + self.chains[0].unread
-        return before + table + self.words.bits + join + read + decode
+        return before + table + (self.parts > 1) + self.words.bits + join + read + decode
 
     @property
     def parameters(self) -> int:
         """Non-zero parameters, before any that happens to be zero."""
-        lanes, bits, layout = self.tables * self.planes, self.words.bits, self.layout
+        lanes, parts, layout = len(self.lanes), self.parts, self.layout
         total = sum(1 + sum(f != 0 for f in self.chains[c].factors) for c in self.used_chains)
         total += sum(5 * self.chains[c].doublings for c in self.used_chains) + 7 * (layout.digits + self.digits)
         total -= 2 * len(self.used_chains)  # the last fold of a chain moves nothing
@@ -201,15 +218,15 @@ class BudgetedPlan:
         for table, pieces in enumerate(layout.pieces):
             real = pieces - layout.first_piece(table)
             if layout.groups == 1:
-                total += self.planes * real * (pieces > 1)
+                total += parts * self.planes * real * (pieces > 1)
             elif max(layout.pieces) == 1:
-                total += self.planes * layout.groups
+                total += parts * self.planes * layout.groups
             else:
                 for plane in map(self.plane_tables, range(self.planes)):
-                    total += plane.real(table) * (layout.groups + 1) + plane.gates(table)
+                    total += parts * (plane.real(table) * (layout.groups + 1) + plane.gates(table))
         total += lanes  # the constant of every word channel
-        total += sum(len(reads) + lanes for reads in self.hash_bits if reads)
-        total += 3 * lanes * bits - lanes
+        total += sum(len(reads) + lanes // parts for reads in self.hash_bits.values() if reads)
+        total += 3 * lanes * self.words.bits - lanes
         total += 2 * (lanes - 1)
         if self.planes == 1:
             total += 3 * len(self.read_folds) + (3 if self.tables == 1 else 0)

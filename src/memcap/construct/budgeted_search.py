@@ -32,6 +32,8 @@ _PLANS = 10
 _MOST_BASE_DIGITS = 30
 _CROWDED_PRICE = 30.0
 """The same where keys crowd so much that what overflows would crowd in the second table as well."""
+_SLOT_BITS = 60
+_FEW_TWINS = 0.5
 _OVERFLOW_PRICE = 3.0
 """Parameters per word that overflow takes in a second table, its unevenness over the groups included."""
 
@@ -42,7 +44,7 @@ class Demand:
 
     Attributes:
         planes: label bits.
-        most_bits: longest word allowed.
+        most_bits: longest word allowed; a place of a table holds several where that leaves room (`most_slot`).
         most_depth: deepest network allowed, or None.
         tables: words per key and label bit, 1 or 2, or None for the cheaper.
     """
@@ -51,6 +53,15 @@ class Demand:
     most_bits: int
     most_depth: int | None = None
     tables: int | None = None
+
+    @property
+    def most_slot(self) -> int:
+        """Most bits a place of a table may have."""
+        return self.most_bits * max(1, _SLOT_BITS // self.most_bits)
+
+    def parts(self, bits: int) -> int:
+        """Words that ``bits`` bits of a place need."""
+        return -(-bits // self.most_bits)
 
 
 def excess_rows(loads: Int[np.ndarray, "..."], bits: int | Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -74,7 +85,7 @@ def candidates(hashing: KeyHash, demand: Demand) -> tuple[list[BudgetedPlan], in
             codes = hashing.codes(rounds)
             if codes is not None:
                 for plan in _refined(codes, capped, cell_digits, group_digits, draw):
-                    found[(rounds, plan.layout, plan.words, plan.digits)] = plan
+                    found[(rounds, plan.layout, plan.slot, plan.digits)] = plan
     least = min((plan.depth for plan in found.values()), default=None)
     allowed = [
         plan
@@ -83,9 +94,9 @@ def candidates(hashing: KeyHash, demand: Demand) -> tuple[list[BudgetedPlan], in
         and (demand.tables is None or plan.tables == demand.tables)
     ]
     ranked = sorted(allowed, key=lambda p: (p.parameters, p.depth))[:_PLANS]
-    if len(hashing.inputs) + 4 <= demand.most_bits and doublings:  # a single word holds them all and seldom fails
+    if len(hashing.inputs) + 4 <= demand.most_slot and doublings:  # a single place holds them all and seldom fails
         codes = hashing.codes(doublings[0])
-        alone = None if codes is None else _plan(codes, demand, 0, (), min(demand.most_bits, codes.items + 8), 0, {})
+        alone = None if codes is None else _plan(codes, demand, 0, (), min(demand.most_slot, codes.items + 8), 0, {})
         if alone is not None and (demand.most_depth is None or alone.depth <= demand.most_depth):
             ranked.append(alone)
     return ranked, least
@@ -93,7 +104,7 @@ def candidates(hashing: KeyHash, demand: Demand) -> tuple[list[BudgetedPlan], in
 
 def _rough(hashing: KeyHash, doublings: list[int], demand: Demand) -> list[tuple[int, int, int]]:
     """(tent rounds, cell digits, group digits) with the best estimated cost, best first."""
-    bits = np.arange(1, demand.most_bits + 1)
+    bits = np.arange(1, demand.most_slot + 1)
     scored = []
     for rounds in doublings:
         codes = hashing.codes(rounds)
@@ -103,7 +114,7 @@ def _rough(hashing: KeyHash, doublings: list[int], demand: Demand) -> list[tuple
         most_cells = min((2 * items).bit_length(), codes.lengths[0] - 1, 22)
         loads = np.bincount(codes.index(most_cells).astype(np.int64), minlength=1 << most_cells)
         for cell_digits in range(most_cells, -1, -1):
-            if cell_digits == 0 or items < demand.most_bits * 4 << cell_digits:
+            if cell_digits == 0 or items < demand.most_slot * 4 << cell_digits:
                 best = _rough_cost(loads, cell_digits, bits, demand, items)
                 scored += [(cost + 5 * rounds, rounds, cell_digits, g) for cost, g in best]
             if cell_digits:
@@ -115,7 +126,7 @@ def _rough(hashing: KeyHash, doublings: list[int], demand: Demand) -> list[tuple
 def _doublings(hashing: KeyHash, demand: Demand) -> list[int]:
     """Tent rounds worth a closer look: what overflows of words of full length, priced, plus 5 parameters a round."""
     items = len(hashing.inputs)
-    cell_digits = max(0, (items // demand.most_bits).bit_length())
+    cell_digits = max(0, (items // demand.most_slot).bit_length())
     priced = []
     for rounds in _ROUNDS:
         chains = hashing.chains(rounds)
@@ -125,13 +136,13 @@ def _doublings(hashing: KeyHash, demand: Demand) -> list[int]:
         digits = max(0, min(cell_digits + 1, len(chains[0].folds) - 1))
         index = chains[0].code_of(chains[0].spread(hashing.inputs), digits)
         loads = np.bincount(index.astype(np.int64), minlength=1 << digits)
-        over = int(np.maximum(loads - (demand.most_bits + 1) // 2, 0).sum())
+        over = int(np.maximum(loads - (demand.most_slot + 1) // 2, 0).sum())
         price = _OVERFLOW_PRICE if hashing.joined is None else _CROWDED_PRICE
         priced.append((5 * rounds + demand.planes * over * price / demand.most_bits, rounds))
     good: list[int] = []
     for _, rounds in sorted(priced):
         codes = hashing.codes(rounds)
-        if codes is not None and _base_digits_are_random(codes, cell_digits, demand.most_bits):
+        if codes is not None and _base_digits_are_random(codes, cell_digits, demand):
             good.append(rounds)
             if len(good) == _ROUND_CHOICES:
                 break
@@ -140,15 +151,17 @@ def _doublings(hashing: KeyHash, demand: Demand) -> list[int]:
     return good or [rounds for _, rounds in sorted(priced)[:_ROUND_CHOICES]]
 
 
-def _base_digits_are_random(codes: KeyCodes, cell_digits: int, bits: int) -> bool:
+def _base_digits_are_random(codes: KeyCodes, cell_digits: int, demand: Demand) -> bool:
     """Whether enough base digits make independent hash bits: too few tent rounds leave crowded keys alike below."""
+    bits = demand.most_slot
     cell_digits = min(cell_digits, codes.lengths[0] - 2)
     available = codes.base(cell_digits)[1]
     digits = min(available, max(digits_needed(bits), 24), 2 * bits - 2)
     if digits < digits_needed(bits):
         return False
     layout = TableLayout((), (1 << cell_digits,), (tuple(range(cell_digits)),))
-    plan = BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), 1)
+    words, parts = WordFormat(demand.most_bits), demand.parts(bits)
+    plan = BudgetedPlan(codes.chains, layout, digits, words, 1, parts=parts)
     enough = with_enough_digits(codes, plan)
     return enough is not None and enough.digits <= max(_MOST_BASE_DIGITS, digits_needed(bits))
 
@@ -164,22 +177,32 @@ def _rough_cost(
     excess = (histogram * excess_rows(sizes[None, :], bits[:, None])).sum(axis=1)
     costs = []
     planes = demand.planes
+    parts = -(-bits // demand.most_bits)
     base_digits = max(2, int(2 * np.log2(max(items, 2))) - cell_digits - 4)
     for group_digits in range(min(cell_digits, _MOST_GROUP_DIGITS) + 1):
         q = 1 << group_digits
         pieces = cells // q
         per_group = excess / q + 2.0 * np.sqrt(excess / q + 1) + 2
-        second = np.where(excess < 0.7, 0, np.ceil(per_group / bits) + 1)
+        second = np.where(excess < 0.7, 0, np.ceil(per_group / bits) + 1).astype(np.int64)
         tables = np.where(second > 0, 2, 1)
         lanes = tables * planes
-        allowed = (second <= 2 * pieces + 2) | (second == 0)
-        words = planes * np.maximum(pieces + second - (second > 0), 1) * (q + 2)
+        allowed = ((second <= 2 * pieces + 2) | (second == 0)) & (_twins(loads, bits, second) < _FEW_TWINS)
+        words = planes * parts * np.maximum(pieces + second - (second > 0), 1) * (q + 2)
         fixed = 4 * (q + pieces + second) + 7 * (cell_digits + np.ceil(np.log2(np.maximum(second, 1))) + base_digits)
         positions = bits * (2 + lanes + 3 * lanes)
         cost = np.where(allowed, words + fixed + positions, np.inf)
         costs.append((float(cost.min()), group_digits))
     costs.sort()
     return costs[:2]
+
+
+def _twins(
+    loads: Int[np.ndarray, " cells"], bits: Int[np.ndarray, " bits"], second: Int[np.ndarray, " bits"]
+) -> Float[np.ndarray, " bits"]:
+    """Pairs of keys expected to have the same hash bits and the same place in every table: no words tell them apart."""
+    pairs = float((loads * (loads - 1.0)).sum() / 2)
+    expected: np.ndarray = pairs / np.maximum(second, 1) * 0.5 ** (bits - 1.0)
+    return expected
 
 
 def _refined(
@@ -212,6 +235,8 @@ def _refined(
             second = int(np.ceil(need / bits)) + 1
             seconds = [second, second + 1, second + 3]
         for second in seconds:
+            if _twins(cells, np.array([bits]), np.array([second]))[0] >= _FEW_TWINS:
+                continue
             plan = _plan(codes, demand, cell_digits, best, bits, second, separated)
             if plan is not None:
                 plans.append(plan)
@@ -219,11 +244,13 @@ def _refined(
 
 
 def _bits_to_try(cells: Int[np.ndarray, " cells"], demand: Demand) -> list[int]:
+    """Bits of a place: around the largest load, words of all lengths alone, and several of the longest together."""
     most = demand.most_bits
     worst = int(cells.max(initial=1))
-    around = [b for b in range(worst - 1, worst + 6) if 2 <= b <= most]
-    spread = [b for b in itertools.chain(range(most, max(0, most - 4), -1), range(most - 4, 1, -4)) if b >= 2]
-    return list(dict.fromkeys([*around, *spread]))
+    around = [b for b in range(worst - 1, worst + 6) if 2 <= b <= demand.most_slot]
+    alone = [b for b in itertools.chain(range(most, max(0, most - 4), -1), range(most - 4, 1, -4)) if b >= 2]
+    together = [parts * word for parts in range(2, demand.parts(demand.most_slot) + 1) for word in (most, most - 1)]
+    return list(dict.fromkeys(b for b in (*around, *alone, *together, most) if b))
 
 
 def _plan(
@@ -235,6 +262,9 @@ def _plan(
     second: int,
     separated: dict[int, int | None],
 ) -> BudgetedPlan | None:
+    parts = demand.parts(bits)
+    words = WordFormat(-(-bits // parts))
+    bits = parts * words.bits
     first = tuple(d for d in range(cell_digits) if d not in subset)
     more = (second - 1).bit_length() if second else 0
     index_digits = cell_digits + more
@@ -255,13 +285,13 @@ def _plan(
         (1 << len(first), second) if second else (1 << len(first),),
         (first, tuple(range(cell_digits, index_digits))) if second else (first,),
     )
-    return BudgetedPlan(codes.chains, layout, digits, WordFormat(bits), demand.planes)
+    return BudgetedPlan(codes.chains, layout, digits, words, demand.planes, parts=parts)
 
 
 def most_digits(codes: KeyCodes, plan: BudgetedPlan) -> int:
     """Base digits that ``plan`` can use at all."""
     available = codes.base(plan.layout.digits)[1]
-    return min(available, max(plan.digits, 2 * plan.words.bits - 2))
+    return min(available, max(plan.digits, 2 * plan.slot.bits - 2))
 
 
 def with_enough_digits(codes: KeyCodes, plan: BudgetedPlan) -> BudgetedPlan | None:
@@ -272,14 +302,14 @@ def with_enough_digits(codes: KeyCodes, plan: BudgetedPlan) -> BudgetedPlan | No
     index = codes.index(layout.digits) >> np.uint64(layout.digits - cells.bit_length() + 1)
     loads = np.bincount(index.astype(np.int64), minlength=cells)
     full = np.argsort(loads)[-_SAMPLED_CELLS:]
-    members = [np.flatnonzero(index == np.uint64(c))[: 2 * plan.words.bits] for c in full[loads[full] > 0]]
-    expected = sum(_DEFICIT[min(abs(len(m) - plan.words.bits), len(_DEFICIT) - 1)] for m in members)
+    members = [np.flatnonzero(index == np.uint64(c))[: 2 * plan.slot.bits] for c in full[loads[full] > 0]]
+    expected = sum(_DEFICIT[min(abs(len(m) - plan.slot.bits), len(_DEFICIT) - 1)] for m in members)
     while True:
         base, length = codes.base(layout.digits)
         deficit = 0
         for m in members:
             beta = plan.beta(base[m] >> np.uint64(length - plan.digits))
-            deficit += min(len(m), plan.words.bits) - rank_of(beta)
+            deficit += min(len(m), plan.slot.bits) - rank_of(beta)
         if deficit <= 0.5 + np.sqrt(expected) + 2 * expected:
             return plan
         if plan.digits >= most:

@@ -3,9 +3,10 @@
 Digits of the item name one word in each table; its label bit is the parity of those words masked with the item's hash
 bits.  All tables share a *group* number (the place inside a piece), so the equations fall apart into one linear system
 over GF(2) per group; a second, smaller table takes what overflows the words of the first.  Adding one vector to all
-words of a group in both tables changes nothing, so piece 0 of the second table may hold a fixed word: it is `FREE`,
-which costs no parameter.  Rows must be independent: then every labelling has a solution and new labels change words
-only.  Only numbers; derived here: docs/theory/budgeted.md.
+words of a group in both tables changes nothing, so piece 0 of the second table may hold a fixed word: it is
+`Slot.free`, which costs no parameter.  A place may hold several short words; here they are one string of bits.  Rows
+must be independent: then every labelling has a solution and new labels change words only.  Only numbers; derived here:
+docs/theory/budgeted.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Int, UInt64
 
 from memcap.construct.gf2_packed import PackedBasis, packed_basis
-from memcap.construct.word_format import FREE, WordFormat, popcount
+from memcap.construct.word_format import Slot, popcount
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def eliminate(
     Args:
         places: where every item looks.
         layout: the tables.
-        bits: of a word.
+        bits: of a place, all its words together.
         matters: items to include; all if None.
     """
     order = np.argsort(places.group, kind="stable")
@@ -141,7 +142,7 @@ class PlaneSystem:
 
 
 def solve_labels(
-    planes: list[PlaneSystem], words: WordFormat, labels: Int[np.ndarray, " items"]
+    planes: list[PlaneSystem], slot: Slot, labels: Int[np.ndarray, " items"]
 ) -> tuple[list[UInt64[np.ndarray, " _"]], Int[np.ndarray, " items"]]:
     """Words of every label bit, and the accumulator ``acc`` of every item: bit k + 1 of acc is bit k of the label.
 
@@ -151,13 +152,13 @@ def solve_labels(
     """
     beta = planes[0].places.beta
     acc = np.zeros(len(labels), dtype=np.int64)
-    start = len(planes[0].layout.pieces) * (popcount(beta) + words.half_gap)
+    start = len(planes[0].layout.pieces) * (popcount(beta) + slot.half_gap)
     for k in range(len(planes)):
         acc += start << k
     solved = []
     for k, plane in enumerate(planes):
-        chosen = _solve_plane(plane, words, ((labels >> k) ^ (acc >> (k + 1))) & 1)
-        excess = words.excess(chosen)
+        chosen = _solve_plane(plane, slot, ((labels >> k) ^ (acc >> (k + 1))) & 1)
+        excess = slot.excess(chosen)
         for t, pieces in enumerate(plane.places.piece):
             at = plane.layout.groups * (sum(plane.layout.pieces[:t]) + pieces) + plane.places.group
             acc += (excess[at] - 2 * popcount(chosen[at] & beta)) << k
@@ -165,14 +166,12 @@ def solve_labels(
     return solved, acc
 
 
-def _solve_plane(
-    plane: PlaneSystem, words: WordFormat, wanted: Int[np.ndarray, " items"]
-) -> UInt64[np.ndarray, " words"]:
+def _solve_plane(plane: PlaneSystem, slot: Slot, wanted: Int[np.ndarray, " items"]) -> UInt64[np.ndarray, " words"]:
     """Words with the wanted parity for every item of the plane's system."""
-    places, layout, bits = plane.places, plane.layout, words.bits
-    solved = np.full(layout.words, FREE, dtype=np.uint64)
+    places, layout, bits = plane.places, plane.layout, slot.bits
+    solved = np.full(layout.words, slot.free, dtype=np.uint64)
     for t in range(1, len(layout.pieces)):  # what free words contribute
-        wanted = wanted ^ np.where(places.piece[t] == 0, popcount(places.beta & np.uint64(FREE)) & 1, 0)
+        wanted = wanted ^ np.where(places.piece[t] == 0, popcount(places.beta & np.uint64(slot.free)) & 1, 0)
     slots = [
         (
             layout.groups * (sum(layout.pieces[:t]) + piece),

@@ -55,7 +55,7 @@ def skewed_plan(
     """
     if plan.tables != 2 or plan.layout.groups == 1:
         return None
-    available = min(codes.base(plan.layout.digits)[1], 2 * plan.words.bits - 2)
+    available = min(codes.base(plan.layout.digits)[1], 2 * plan.slot.bits - 2)
     for digits in (plan.digits + more for more in _MORE_DIGITS):
         if digits <= available:
             found = _with_digits(codes, replace(plan, digits=digits), labels, code)
@@ -78,7 +78,7 @@ def _with_digits(
             tables.append(tables[-1])
             continue
         if bool(matters.all()):
-            system = eliminate(places, plan.layout, plan.words.bits)
+            system = eliminate(places, plan.layout, plan.slot.bits)
             found = None if system is None else (plan.plane_tables(0), PlaneSystem(places, plan.layout, system))
         else:
             found = _cut(plan, places, matters)
@@ -97,7 +97,7 @@ def _cut(
     plan: BudgetedPlan, places: Places, matters: Bool[np.ndarray, " items"]
 ) -> tuple[PlaneTables, PlaneSystem] | None:
     """The smallest tables that have a solution for the items that matter."""
-    q, bits = plan.layout.groups, plan.words.bits
+    q, bits = plan.layout.groups, plan.slot.bits
     first, second = plan.layout.pieces
     options = []
     for merge in range(first.bit_length()):

@@ -19,6 +19,8 @@ from memcap.errors import ConfigurationError
 EXACT_BITS = {"float64": 53, "float32": 24, "int64": 63}
 """Number format -> p: every integer of magnitude up to 2^p (int64: below it) is held exactly."""
 
+_FEW_BITS = 8
+
 FREE = 1
 """The word (as z) that costs nothing, because it is stored as 0: eps_1 = -1 and all other signs +1."""
 
@@ -59,8 +61,10 @@ class WordFormat:
 
     @property
     def gate(self) -> int:
-        """One more than the largest stored word."""
-        return 2 * self.half_gap * ((1 << self.bits) - 1) + 2 * self.most_delta + 1
+        """The largest stored word, or a bound of it; a word that equals it costs no parameter."""
+        if self.bits <= _FEW_BITS:
+            return int(self.stored(np.arange(1 << self.bits, dtype=np.uint64)).max())
+        return 2 * self.half_gap * ((1 << self.bits) - 1) + 2 * self.most_delta
 
     def fits(self, dtype: str) -> bool:
         """Whether every partial sum that involves a word, in any order, is exact in ``dtype``."""
@@ -83,6 +87,47 @@ class WordFormat:
         delta = after * self.excess(z)  # after is eps_1 now
         weights: np.ndarray = self.half_gap * lattice + (delta + self.shift)
         return weights
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What one place of a table holds: ``parts`` words that are folded side by side, as one string of bits.
+
+    Bit ``B p + f - 1`` belongs to position f of part p.  Short words are made up for by more of them.
+
+    Attributes:
+        word: format of every part.
+        parts: words in a place.
+    """
+
+    word: WordFormat
+    parts: int = 1
+
+    @property
+    def bits(self) -> int:
+        """Bits of all parts together."""
+        return self.parts * self.word.bits
+
+    @property
+    def half_gap(self) -> int:
+        """What the parts add to the accumulator beside their signed sums."""
+        return self.parts * self.word.half_gap
+
+    @property
+    def free(self) -> int:
+        """The content that costs nothing: every part is `FREE`."""
+        return sum(FREE << part * self.word.bits for part in range(self.parts))
+
+    def part(self, z: UInt64[np.ndarray, " places"], part: int) -> UInt64[np.ndarray, " places"]:
+        """One word of every place."""
+        return (z >> np.uint64(part * self.word.bits)) & np.uint64((1 << self.word.bits) - 1)
+
+    def excess(self, z: UInt64[np.ndarray, " places"]) -> Int[np.ndarray, " places"]:
+        """Sum of the parts' `WordFormat.excess`."""
+        total = np.zeros(len(z), dtype=np.int64)
+        for part in range(self.parts):
+            total += self.word.excess(self.part(z, part))
+        return total
 
 
 def most_bits(dtype: str) -> int:
