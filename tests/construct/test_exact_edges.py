@@ -45,8 +45,8 @@ def test_any_keys_labels_and_seed(selector, keys, classes, seed):
     recalled(memorise_exact(array, labels, classes=classes, selector=selector, seed=seed), array, labels)
 
 
-def fibonacci_like(items: int) -> np.ndarray:
-    return np.unique((1.0005 ** np.arange(items * 12) * 50).astype(np.int64))[:items]
+def exponential(items: int) -> np.ndarray:
+    return np.unique(np.geomspace(50, 2.0**44, 2 * items).astype(np.int64))[-items:]
 
 
 ADVERSARIAL = {
@@ -55,7 +55,7 @@ ADVERSARIAL = {
     "spaced": lambda n: 2**20 * np.arange(n),
     "squares": lambda n: np.arange(n) ** 2,
     "two clusters": lambda n: np.concatenate([np.arange(n // 2), 2**44 + np.arange(n // 2)]),
-    "exponential": fibonacci_like,
+    "exponential": exponential,
 }
 
 
