@@ -130,7 +130,7 @@ ERRORS = [
     (("reproduce", "early-phase", "--scale", "smal"), "did you mean 'small'"),
     (("reproduce", "early-phase", "--out", "nowhere/x.json"), "folder does not exist"),
     (("reproduce", "early-phase", "--draw", "."), "--draw draws lower-bound, not early-phase"),
-    (("reproduce", "lower-bound", "--draw", "nowhere"), "--draw nowhere: the folder does not exist"),
+    (("reproduce", "lower-bound", "--draw", "nowhere/new"), "nowhere/new: the folder does not exist"),
     (("reproduce", "lower-bound", "--only", "nothing"), "no part of scale 'small' has 'nothing' in its name"),
     (("reproduce", "early-phase", "--only", "nothing"), "no grid or line of scale 'small' has 'nothing'"),
 ]
@@ -176,10 +176,10 @@ def made_up_figure(monkeypatch):
 
 
 def test_reproduce_draws_decoders_under_their_bound(memcap_cli, tmp_path):
-    arguments = ("reproduce", "lower-bound", "--only", "samples, d", "--workers", 1, "--draw", tmp_path)
+    arguments = ("reproduce", "lower-bound", "--only", "samples, d", "--workers", 1, "--draw", tmp_path / "new")
     found = memcap_cli(*arguments)
     assert found.code == 0, found.out + found.err
-    (path,) = tmp_path.iterdir()
+    (path,) = (tmp_path / "new").iterdir()
     assert f"drawn: {path}" in found.out
     assert "likelihood + assignment" in path.read_text()
     record = memcap_cli(*arguments, "--json").json

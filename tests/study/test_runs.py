@@ -245,6 +245,10 @@ def test_random_kills_lose_and_duplicate_nothing(tmp_path, kills, cells):
     chance = random.Random(5)
     sleep = 0.1 if kills == 20 else 0.25
     driver = start_driver(path, cells, sleep, 2)
+    with Study.open(path) as study:  # kills count from the first result on: before it there is nothing to lose
+        while not study.status()["done"]:
+            assert driver.poll() is None
+            time.sleep(0.05)
     killed = 0
     known = {}
     while killed < kills:

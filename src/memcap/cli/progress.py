@@ -1,4 +1,4 @@
-"""Progress on standard error for anything that runs longer than two seconds."""
+"""Progress on standard error, if that is a terminal, for anything that runs longer than two seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def showing(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    bars = Progress(*columns, console=err, transient=True)
+    bars = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
     tasks: dict[str, object] = {}
 
     def report(done: int, total: int, what: str) -> None:

@@ -31,7 +31,7 @@ from rich.text import Text
 from memcap.cli.app import out, print_json, strict
 from memcap.cli.progress import showing
 from memcap.cli.shared_options import output_options
-from memcap.errors import ConfigurationError, nearest
+from memcap.errors import ConfigurationError, missing_folder, nearest
 
 FIGURES: dict[str, str] = {
     "early-phase": "memcap.retrieval.early_phase.figure",
@@ -86,12 +86,11 @@ def command(
         raise ConfigurationError(f"no figure {figure!r}{nearest(figure, FIGURES)}; figures: {', '.join(FIGURES)}")
     if scale not in SCALES:
         raise ConfigurationError(f"scale must be small or full, got {scale!r}{nearest(scale, SCALES)}")
-    if destination is not None and not Path(destination).resolve().parent.is_dir():
-        raise ConfigurationError(f"--out {destination}: the folder does not exist; create it first")
+    for place in (destination, folder):
+        if place is not None and not Path(place).absolute().parent.is_dir():
+            raise missing_folder(place)
     if folder is not None and figure not in DRAWINGS:
         raise ConfigurationError(f"--draw draws {', '.join(DRAWINGS)}, not {figure}")
-    if folder is not None and not Path(folder).is_dir():
-        raise ConfigurationError(f"--draw {folder}: the folder does not exist; create it first")
     module = importlib.import_module(FIGURES[figure])
     with showing(quiet or as_json) as progress:
         record = module.reproduce(scale, seed=seed, workers=workers, progress=progress, only=only)
@@ -99,6 +98,7 @@ def command(
         text = json.dumps(strict(record), ensure_ascii=False, allow_nan=False, indent=1)
         Path(destination).write_text(text + "\n", encoding="utf-8")
     if folder is not None:
+        Path(folder).mkdir(exist_ok=True)
         charts = importlib.import_module(DRAWINGS[figure]).figures(record)
         drawn = [str(chart.save(Path(folder) / f"{chart.name}.svg", theme="light", width=720)) for chart in charts]
         record = {**record, "drawn": drawn}
