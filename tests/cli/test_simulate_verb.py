@@ -123,7 +123,7 @@ WRONG = [
     ([*TASK, "-V", "1"], "vocabulary must be an integer in [2, "),
     ([*TASK, "-L", "0"], "length must be an integer in [1, "),
     ([*TASK, "-d", "0"], "dimension must be an integer in [1, "),
-    ([*TASK, "--label-noise", "nan"], "label_noise must be a finite number in [0, 1], got nan"),
+    ([*TASK, "--label-noise", "nan"], "--label-noise must be a finite number in [0, 1], got nan"),
     ([*TASK, "--first-step", "nan"], "step size 'first' must be a finite number in [0, 1e+30], got nan"),
     ([*TASK, "--facts", "5"], "facts must be <= length = 4, got 5"),
     ([*TASK, "--seeds", "0"], "seeds must be an integer in [1, 1000000], got 0"),
