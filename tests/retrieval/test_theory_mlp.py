@@ -44,8 +44,9 @@ def measured(v, length, n, d, m, name, seeds, **switches):
     return float(np.mean([run[0].var() for run in runs]))
 
 
-def budget(v, length, n, d, m, name):
-    plain = attention_budget(vocabulary=v, length=length, samples=n, dimension=d)
+def budget(v, length, n, d, m, name, signal=True):
+    noisy = 0.0 if signal else 1.0
+    plain = attention_budget(vocabulary=v, length=length, samples=n, dimension=d, label_noise=noisy)
     return with_mlp(
         plain, activation=name, width=m, vocabulary=v, length=length, samples=n, dimension=d, gaussian_ratio=v / d
     )
@@ -69,7 +70,7 @@ def test_the_drive_of_sequences_that_share_a_mean(v, length, n):
 @pytest.mark.parametrize("name", ["relu", "tanh", "gelu"])
 def test_mean_bias_and_mlp_mean_alone(name):
     for v, length, n, d, m in ((64, 64, 2000, 24, 96), (128, 64, 1500, 24, 48)):
-        b = budget(v, length, n, d, m, name)
+        b = budget(v, length, n, d, m, name, signal=False)
         found = measured(v, length, n, d, m, name, 40, signal=False, own_only=True)
         found -= b.variances["echo"] + b.variances["norm echo"]
         assert b.run_variance > 5 * b.variances["norm echo"]
@@ -78,7 +79,7 @@ def test_mean_bias_and_mlp_mean_alone(name):
 
 def test_mlp_mean_alone():
     for v, length, n, d, m in ((64, 16, 1000, 24, 24), (128, 16, 1000, 32, 16)):
-        b = budget(v, length, n, d, m, "relu")
+        b = budget(v, length, n, d, m, "relu", signal=False)
         found = measured(v, length, n, d, m, "relu", 40, signal=False, own_only=True, centred=True)
         found -= b.variances["echo"] + b.variances["norm echo"]
         assert b.variances["MLP mean"] > 3 * b.variances["mean bias"]
@@ -88,14 +89,14 @@ def test_mlp_mean_alone():
 @pytest.mark.parametrize(("m", "name"), [(48, "relu"), (1000, "relu"), (48, "tanh")])
 def test_pairs_and_what_balanced_labels_leave_of_the_means(m, name):
     for v, length, n, d in ((64, 32, 640, 24), (128, 16, 640, 24)):
-        b = budget(v, length, n, d, m, name)
+        b = budget(v, length, n, d, m, name, signal=False)
         found = measured(v, length, n, d, m, name, 40, signal=False, balanced=True)
         assert 0.65 < found / noise_at(b, -1.0) < 1.5
 
 
 def test_counts_alone():
     v, length, n, d, m = 256, 32, 1500, 8, 600
-    b = budget(v, length, n, d, m, "relu")
+    b = budget(v, length, n, d, m, "relu", signal=False)
     found = measured(v, length, n, d, m, "relu", 60, signal=False, centred=True)
     rest = sum(b.variances[k] for k in ("pairs", "echo", "norm echo", "MLP pairs", "MLP mean"))
     assert b.variances["counts"] > 2 * rest
@@ -106,6 +107,16 @@ def test_counts_alone():
 def test_whole_budget(setting):
     b = budget(*setting)
     assert 0.65 < measured(*setting, 60) / b.total_variance < 1.5
+
+
+def test_what_facts_have_in_common_pushes_along_the_mean():
+    for v, length, n, d, m in ((32, 64, 6000, 24, 96), (64, 64, 5400, 12, 96)):
+        with_signal, without = (budget(v, length, n, d, m, "relu", signal=signal) for signal in (True, False))
+        balanced = [measured(v, length, n, d, m, "relu", 40, balanced=True, signal=signal) for signal in (True, False)]
+        rest = sum(with_signal.variances[k] for k in ("signal x noise", "interference"))
+        wanted = noise_at(with_signal, -1.0) - noise_at(without, -1.0)
+        assert wanted > rest
+        assert 0.6 < (balanced[0] - balanced[1] - rest) / wanted < 1.9
 
 
 @pytest.mark.parametrize(("m", "name"), [(0, "relu"), (96, "relu")])

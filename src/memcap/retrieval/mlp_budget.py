@@ -46,11 +46,17 @@ def with_mlp(
     first, cross, second, rest = signal_counts_terms(v, ell, n, c)
     steep = linear**2 * (first + rest) + linear * joint * cross + joint**2 * second
     both = s.both_noise * (1 + ell * m3 / (v * a))
-    push = q1 * q1 * m3 / (v * v * n * n) / m  # of a random direction per neuron, at mean square 1
+    mean = q1 * q1 * c * m3 / v**4  # of a push along the mean embedding, at strength 1
+    push = q1 * q1 * m3 / (v * v) / m  # of a random direction per neuron, at mean square 1
+    # the N samples themselves push by 1/N each; what facts have in common pushes however large N is
+    fact = budget.drive * ell * ell * v / (q1 * (1 - 1 / v)) / (v * ell * ell)
+    along = s.own_slope / n + fact * s.fact_slope
+    own_push = s.own_push / n**2 + 2 * fact / n * s.own_fact_push + fact**2 * s.fact_push
+    mixed_push = s.mixed_push / n**2 + fact / n * s.pair_fact_push
     out = {
         "pairs": old["pairs"] * (linear**2 + s.crossed**2),
         "counts": old["counts"] * (joint**2 + v * ell * m3 / (m4 * m) * s.sum_noise),
-        "mean bias": old["mean bias"] * s.own_slope**2,
+        "mean bias": mean * along**2,
         "signal x noise": old["signal x noise"] * (linear**2 + dimension * ell / m * s.value_noise),
         "interference": old["interference"] * (linear**2 + dimension / m * s.linear_square),
         "signal x counts": old["signal x counts"] * steep / (first + cross + second + rest)
@@ -59,7 +65,7 @@ def with_mlp(
         "echo": old["echo"] * s.own_slope**2,
         "norm echo": old["norm echo"] * s.own_slope**2,
         "MLP pairs": old["pairs"] * ell * v / ((1 + a) * m) * (s.value_noise + s.pair_push + s.slope_noise + both),
-        "MLP mean": push * s.own_push,
+        "MLP mean": push * own_push,
     }
     bare = budget.drive**2
     pairs = q1 * a * a / (n * n * ell**3 * v * v)
@@ -75,8 +81,8 @@ def with_mlp(
         drive=budget.drive * linear,
         drive_variance=drive_variance,
         variances=out,
-        tilt=2 * (old["mean bias"] * s.own_slope * joint + push * s.mixed_push) + out["counts"],
-        bend=old["mean bias"] * joint**2 + push * s.pair_push,
+        tilt=2 * (mean * along * joint / n + push * mixed_push) + out["counts"],
+        bend=(mean * joint**2 + push * s.pair_push) / n**2,
         form_spread=form_spread,
         trigger_share=trigger_share,
     )

@@ -33,6 +33,10 @@ class SharedMean:
         own_push: ⟨(E φφ')²⟩, mean square of a neuron's push in a sequence's own gradient.
         mixed_push: ⟨E φφ' · E φ E φ'⟩.
         pair_push: ⟨(E φ E φ')²⟩, mean square of a neuron's push between two sequences.
+        fact_slope: ⟨(E φ' E φ'')'⟩, how what two sequences share pushes both along the mean.
+        fact_push: ⟨(E φ' E φ'')²⟩.
+        own_fact_push: ⟨E φφ' · E φ' E φ''⟩.
+        pair_fact_push: ⟨E φ E φ' · E φ' E φ''⟩.
         value_noise: ⟨(E φ')² Var φ⟩.
         slope_noise: ⟨(E φ)² Var φ'⟩.
         both_noise: ⟨Var φ Var φ'⟩.
@@ -46,6 +50,10 @@ class SharedMean:
     own_push: float
     mixed_push: float
     pair_push: float
+    fact_slope: float
+    fact_push: float
+    own_fact_push: float
+    pair_fact_push: float
     value_noise: float
     slope_noise: float
     both_noise: float
@@ -95,6 +103,10 @@ def shared_mean(name: str, spread: float, mean: float) -> SharedMean:
         own_push=outer(push**2),
         mixed_push=outer(push * v * s),
         pair_push=outer((v * s) ** 2),
+        fact_slope=outer(s * bend * mu) / mean,
+        fact_push=outer((s * bend) ** 2),
+        own_fact_push=outer(push * s * bend),
+        pair_fact_push=outer(v * s * s * bend),
         value_noise=outer(s**2 * v_noise),
         slope_noise=outer(v**2 * s_noise),
         both_noise=outer(v_noise * s_noise),
