@@ -66,8 +66,10 @@ def test_exact_points_give_the_exact_exponent():
     slope = exponent(line)
     assert slope.simulated == pytest.approx(1.5, abs=1e-12)
     assert slope.interval == (pytest.approx(1.5, abs=1e-12), pytest.approx(1.5, abs=1e-12))
-    with pytest.raises(FitError, match="at least two points, got 1 of different size"):
-        exponent([line[0], line[0]])
+    with pytest.raises(FitError, match="at least three points, got 1 of different size"):
+        exponent([line[0], line[0], line[0]])
+    with pytest.raises(FitError, match="at least three points, got 2 of different size"):
+        exponent(line[:2])
     with pytest.raises(FitError, match="an interval over seeds needs at least 2 seeds a point, got 1"):
         critical_point(1, 1000.0, made_up(1000, seeds=1))
 
@@ -76,7 +78,7 @@ def test_saturated_points_are_no_fit():
     points = [Point(task(samples=n), np.full(4, value)) for n, value in ((100, 0.01), (200, 0.5), (400, 0.99))]
     with pytest.raises(FitError, match="fewer than two of 3 points lie between 0.08 and 0.92: 0.01, 0.50, 0.99"):
         critical_point(1, 200.0, points)
-    with pytest.raises(FitError, match="at least two points, got 1 of different size"):
+    with pytest.raises(FitError, match="at least three points, got 1 of different size"):
         exponent([critical_point(1, 900.0, made_up(1000))])
 
 
@@ -132,7 +134,7 @@ def test_the_record_keeps_its_contract(monkeypatch):
                 "name": "tiny line",
                 "target": "attention",
                 "task": {"vocabulary": 32, "dimension": 16},
-                "axis": {"length": [32, 64]},
+                "axis": {"length": [16, 32, 64]},
                 "seeds": {"small": 12, "full": 12},
                 "exponent": [1.0, 3.0],
             }

@@ -109,13 +109,13 @@ class Exponent:
 
 
 def exponent(line: list[CriticalPoint]) -> Exponent:
-    """The exponent of a line of at least two critical points.
+    """The exponent of a line of at least three critical points: two fit any power law.
 
     Raises:
-        FitError: for fewer points, or points that all lie at one size.
+        FitError: for fewer points of different size.
     """
-    if len({p.at for p in line}) < 2:
-        raise FitError(f"an exponent needs at least two points, got {len({p.at for p in line})} of different size")
+    if len({p.at for p in line}) < 3:
+        raise FitError(f"an exponent needs at least three points, got {len({p.at for p in line})} of different size")
     x = np.log([float(p.at) for p in line])
     centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     slopes = np.log(np.stack([p.resampled for p in line])).T @ centred
