@@ -85,7 +85,7 @@ class Prediction:
 def predict(task: RetrievalTask) -> Prediction:
     """Expected recall, attention success and the signal-to-noise budget of ``task``, without simulation.
 
-    Small-step limit: no fitted constant, nothing random, 1-100 ms.
+    Small-step limit: no fitted constant, nothing random, 1-150 ms.
 
     Args:
         task: the problem.  ``seed`` is not used: the prediction is the average over seeds.

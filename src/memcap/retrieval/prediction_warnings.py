@@ -12,11 +12,11 @@ def warnings_for(task: RetrievalTask, result: Outcome, regime: str) -> tuple[str
     found = []
     transition = 0.02 < result.attention_success < 0.98
     if task.width and transition and task.dimension < 24:
-        found.append("MLP attention step in few dimensions: critical N is predicted up to a fifth too low")
+        found.append("MLP attention step in few dimensions: critical N is predicted about a tenth too low")
     if task.width and abs(coefficient(task.activation, 1, 1.0)) < 1e-9 and task.attention in ("hard", "soft"):
         found.append(
             "even activation: only the mean embedding drives the trigger; "
-            "attention success is predicted up to 0.2 too low"
+            "attention success is predicted up to 0.15 too low"
         )
     if task.width and task.width < 2 * task.dimension and task.activation not in ("tanh", "h1"):
         found.append("fewer neurons than twice the dimensions: recall of the value step is off by up to 0.05")
