@@ -25,7 +25,7 @@ def test_predict_prints_recall_and_the_budget(memcap_cli):
 
 
 def test_predict_says_where_the_theory_errs(memcap_cli):
-    assert "note: MLP attention step" in memcap_cli("predict", *SIZES, "-m", 64).out
+    assert "note: fewer neurons than twice the dimensions" in memcap_cli("predict", *SIZES, "-m", 64).out
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")])
