@@ -27,7 +27,10 @@ POINTS = [
     ({"data": "population"}, 0.025),
     ({"attention": "oracle"}, 0.02),
     ({"trigger_in_value": True, "samples": 10_000}, 0.04),
-    ({"label_noise": 0.5}, 0.04),
+    ({"label_noise": 0.5}, 0.02),
+    ({"vocabulary": 256, "length": 8, "samples": 1000, "dimension": 200, "label_noise": 0.5}, 0.02),
+    ({"length": 8, "samples": 300, "dimension": 100, "label_noise": 0.6, "attention": "oracle"}, 0.02),
+    ({"vocabulary": 349, "samples": 700, "dimension": 46, "label_noise": 0.8, "attention": "oracle"}, 0.01),
     ({"width": 256, "activation": "tanh"}, 0.035),
 ]
 

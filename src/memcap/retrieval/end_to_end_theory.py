@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from memcap.retrieval import quadrature
 from memcap.retrieval.attention_theory import TOKEN_NODES, Gaps, beats, success, success_given
+from memcap.retrieval.stray_samples import stray_samples
 from memcap.retrieval.value_theory import Norms, Query, clean_recall
 
 GRID = 10
@@ -62,7 +63,7 @@ def outcome(
     Args:
         law: of the runs' gaps.
         query: overlaps of a fresh sequence's query.
-        counts: rule for a fact's count.
+        counts: rule for a fact's count under its own label.
         samples: N (or V with ``counts`` at 1 for the population).
         vocabulary: V.
         length: L.
@@ -87,15 +88,14 @@ def outcome(
     capture = present * beats(own, vocabulary, length)[None, :] * lost
     own_coherent = present**2 * beats(own, vocabulary, 2 * length - 1)[None, :] * lost * (1 - lost) / vocabulary**2
     coherent = _coherence(z, vocabulary, length) / vocabulary**2
-    wrong_label = (1 - keep) * sampled
     settings = np.stack(
         [
-            keep * chance,
-            np.broadcast_to(strength[:, None, None], chance.shape),
-            (capture * sampled + own_coherent)[:, :, None] + wrong_label / vocabulary * chance,
-            np.broadcast_to(((1 - mean) * sampled + wrong_label * mean + coherent)[:, None, None], chance.shape),
+            chance,
+            *(np.broadcast_to(t[:, None, None], chance.shape) for t in (strength, mean)),
+            np.broadcast_to((capture * sampled + own_coherent)[:, :, None], chance.shape),
+            np.broadcast_to(((1 - mean) * sampled + coherent)[:, None, None], chance.shape),
         ]
-    ).reshape(4, -1)
+    ).reshape(5, -1)
     scale = np.maximum(settings.max(axis=1, keepdims=True), 1e-300)
     counted = (weight > NEGLIGIBLE) & (chance > NEGLIGIBLE)  # the rest recalls nothing that would be seen
     rounded = np.round(settings[:, counted.ravel()] / scale, RESOLUTION)
@@ -111,9 +111,10 @@ def outcome(
             dimension,
             amplitude=distinct[0],
             strength_square=distinct[1],
-            wrong_own=distinct[2],
-            wrong_cross=distinct[3],
+            wrong_own=distinct[3],
+            wrong_cross=distinct[4],
             norms=norms,
+            strays=stray_samples(samples, vocabulary, keep, distinct[0], distinct[2]) if coverage_noise else None,
         )
         table = np.zeros(chance.shape)
         table[counted] = values[where]

@@ -22,6 +22,7 @@ from memcap.retrieval.mlp_budget import with_mlp
 from memcap.retrieval.mlp_query import mlp_query
 from memcap.retrieval.orthogonal_end_to_end import orthogonal_outcome
 from memcap.retrieval.prediction_warnings import warnings_for
+from memcap.retrieval.stray_samples import stray_samples
 from memcap.retrieval.task import RetrievalTask
 from memcap.retrieval.value_theory import attention_only_query, clean_recall
 
@@ -214,6 +215,13 @@ def _counts(task: RetrievalTask) -> tuple[quadrature.Rule, float]:
     return quadrature.label_count(task.samples, task.vocabulary), float(task.samples)
 
 
+def _kept_counts(task: RetrievalTask) -> quadrature.Rule:
+    """The law of how many samples of a fact carry its label."""
+    if task.data == "population":
+        return np.array([1 - task.label_noise]), np.ones(1)
+    return quadrature.label_count(task.samples, task.vocabulary, keep=1 - task.label_noise)
+
+
 def _three_steps(task: RetrievalTask, budget: AttentionBudget) -> Outcome:
     counts, samples = _counts(task)
     law = _gaps(task, budget)
@@ -233,7 +241,7 @@ def _three_steps(task: RetrievalTask, budget: AttentionBudget) -> Outcome:
     return outcome(
         law,
         query,
-        counts,
+        _kept_counts(task),
         samples,
         task.vocabulary,
         task.length,
@@ -267,15 +275,16 @@ def _perfect_recall(task: RetrievalTask, trigger: str = "stored") -> float:
     return float(
         clean_recall(
             query,
-            counts,
+            _kept_counts(task),
             samples,
             task.vocabulary,
             task.dimension,
-            amplitude=np.array([keep]),
+            amplitude=np.ones(1),
             strength_square=np.array([keep**2 / task.vocabulary**2 + keep * noise]),
-            wrong_own=np.array([(1 - keep) * noise / task.vocabulary]),
-            wrong_cross=np.array([(1 - keep) * noise]),
+            wrong_own=np.zeros(1),
+            wrong_cross=np.zeros(1),
             norms=task.embeddings,
+            strays=stray_samples(task.samples, task.vocabulary, keep, np.ones(1), 1.0) if noise else None,
         )[0]
     )
 

@@ -96,17 +96,18 @@ def log_normal(mean: float, variance: float, count: int) -> Rule:
 
 
 @lru_cache(maxsize=256)
-def label_count(samples: int, vocabulary: int, count: int = 5) -> Rule:
-    """Rule for the number of samples that carry a given fact, n ~ Binomial(samples, 1/vocabulary).
+def label_count(samples: int, vocabulary: int, count: int = 5, keep: float = 1.0) -> Rule:
+    """Rule for the number of samples that carry a given fact, n ~ Binomial(samples, keep/vocabulary).
 
     Exact enumeration for small means; otherwise ``count`` Hermite nodes with the skewness of a Poisson variable,
     clipped at 0.
     """
-    mean = samples / vocabulary
+    chance = keep / vocabulary
+    mean = samples * chance if keep < 1 else samples / vocabulary
     if mean < _ENUMERATE_BELOW:
-        top = int(binom.isf(_NEGLIGIBLE, samples, 1.0 / vocabulary)) + 1
+        top = int(binom.isf(_NEGLIGIBLE, samples, chance)) + 1
         values = np.arange(min(top, samples) + 1)
-        weights = binom.pmf(values, samples, 1.0 / vocabulary)
+        weights = binom.pmf(values, samples, chance)
         return values.astype(float), weights / weights.sum()
     x, weights = normal(count)
-    return np.maximum(mean + np.sqrt(mean * (1 - 1.0 / vocabulary)) * x + (x * x - 1) / 6.0, 0.0), weights
+    return np.maximum(mean + np.sqrt(mean * (1 - chance)) * x + (x * x - 1) / 6.0, 0.0), weights

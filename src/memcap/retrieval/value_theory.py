@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import betainc, ndtr
 
 from memcap.retrieval import quadrature
+from memcap.retrieval.stray_samples import Strays, with_strays
 
 COMPETITOR_NODES = 4
 Norms = str  # "gaussian" | "sphere" | "orthogonal", as in RetrievalTask.embeddings
@@ -188,12 +189,13 @@ def clean_recall(
     wrong_own: Float[np.ndarray, " k"],
     wrong_cross: Float[np.ndarray, " k"],
     norms: Norms = "gaussian",
+    strays: Strays | None = None,
 ) -> Float[np.ndarray, " k"]:
     """Expected recall of a clean token query after the value step, for k settings of the attention before it.
 
     Args:
         query: overlaps of the query.
-        counts: rule for a fact's count n; for the population one node at ``samples``/V.
+        counts: rule for a fact's count n (under its own label); for the population one node at ``samples``/V.
         samples: N; only ratios n/N enter, so any positive number for the population.
         vocabulary: V.
         dimension: d.
@@ -202,6 +204,7 @@ def clean_recall(
         wrong_own: w, so that wrong attention on this very token adds variance w·K_d² to each row.
         wrong_cross: the same for other tokens: adds variance w·K_v.
         norms: law of the embeddings, as in ``readout``.
+        strays: samples under a wrong label, by count.
 
     Source: derived here: docs/theory/retrieval.md, "The value step".
     """
@@ -213,10 +216,13 @@ def clean_recall(
     # a constant overlap adds its share of a label's own count, for the right label and for competitors alike
     mean = float(n_weight @ n)
     imbalance = max(mean_square - mean**2 / samples**2, 0.0)
-    x, x_weight = quadrature.normal(3 if noise.max() > 0 else 1)
+    stray = 0.0 * noise if strays is None else strays.rows[column] / samples**2 * (cross + constant**2)
+    copies = 0.0 * noise if strays is None else strays.copies[column] * (own / samples) ** 2
+    spread = noise + stray + copies  # of the right row
+    x, x_weight = quadrature.normal(3 if spread.max() > 0 else 1)
     shape = (len(amplitude), len(query.weights), len(n), len(x))
-    right = (amplitude[column] * own * n[:, None] + constant * (n[:, None] - mean)) / samples + np.sqrt(noise) * x
-    energy = strength_square[column] * cross + noise + constant**2 * imbalance
+    right = (amplitude[column] * own * n[:, None] + constant * (n[:, None] - mean)) / samples + np.sqrt(spread) * x
+    energy = strength_square[column] * cross + spread + constant**2 * imbalance
     weight = query.weights[None, :, None, None] * n_weight[None, None, :, None] * x_weight[None, None, None, :]
     nodes = 2 * COMPETITOR_NODES if constant.any() else COMPETITOR_NODES  # of the competitor's own count
     other, other_weight = quadrature.merge(*_finer(counts, nodes), nodes)
@@ -231,6 +237,16 @@ def clean_recall(
         shift = np.sqrt(stored)[..., None] * points[..., None, :]
         means = (means[..., None] + shift).reshape(*shape, -1)
         shares = np.broadcast_to(other_weight[:, None] * chances[..., None, :], (*stored.shape, 2)).reshape(*shape, -1)
+        shares = shares.reshape(-1, shares.shape[-1])
+    if strays is not None:
+        every = np.broadcast_to(shares, (int(np.prod(shape)), means.shape[-1])).reshape(means.shape)
+        shares, means, variances = with_strays(
+            (every, means, variances),
+            strays,
+            vocabulary,
+            np.broadcast_to(stray, shape),
+            np.broadcast_to(own / samples, shape),
+        )
         shares = shares.reshape(-1, shares.shape[-1])
     wins = readout(
         np.broadcast_to(right, shape).reshape(-1),
