@@ -49,9 +49,9 @@ def _lanes(context: click.Context, parameter: click.Parameter, value: str) -> in
     metavar="N|max",
     help="Accepted; all words fold side by side (see --max-depth).",
 )
-@click.option("--bits", type=int, metavar="B", help="Bits per word weight.")
+@click.option("--bits", type=int, metavar="B", help="Bits of the longest word: labels take about N/B weights.")
 @click.option("--words", type=int, metavar="R", help="Words per label bit.")
-@click.option("--max-depth", type=int, metavar="L", help="Trade parameters for a depth of at most L.")
+@click.option("--max-depth", type=int, metavar="L", help="Most layers of the whole network; fewer cost parameters.")
 @click.option(
     "--reject-bits", type=int, default=0, metavar="F", help="Unknown items pass with chance 2^-F (exact weights)."
 )

@@ -20,7 +20,9 @@ EXACT_SELECTORS = ("step", "ramp", "bucket", "packed")
 FLOAT_SELECTORS = ("packed",)
 
 INTERPOLATOR_WORTH_TRYING = 4096
-"""Above this many keys the interpolator is larger for every number of classes up to 2^16."""
+"""With more changes of label along the sorted keys than this, the interpolator is larger than a hashed memory."""
+_MOST_STEPS = 10**9
+"""Changes times keys: what an interpolator may take to evaluate on all of them."""
 
 Progress = Callable[[int, int, str], None]
 
@@ -80,20 +82,34 @@ def construct_on_keys(
         classes: number of classes.
     """
     candidates = []
-    small = len(keys) <= INTERPOLATOR_WORTH_TRYING
+    changes = _changes(keys, labels)
+    small = changes <= INTERPOLATOR_WORTH_TRYING and changes * len(keys) <= _MOST_STEPS
     if options.selector == "interpolator" or (options.selector == "auto" and small and _interpolator_allowed(options)):
         try:
-            candidates.append(memorise_interpolator(keys, labels, classes=classes, dtype=options.weights))
+            flat = memorise_interpolator(keys, labels, classes=classes, dtype=options.weights)
         except PrecisionError:
             if options.selector == "interpolator":
                 raise
+        else:
+            if options.max_depth is None or flat.network.depth <= options.max_depth:
+                candidates.append(flat)
+            elif options.selector == "interpolator":
+                raise ConfigurationError(
+                    f"max_depth={options.max_depth} is out of reach: the interpolator has depth {flat.network.depth}"
+                )
     if options.selector != "interpolator":
         try:
             candidates.append(_memorise(keys, labels, classes, options, progress))
-        except PrecisionError:  # keys too wide for a hash: a few of them fit an interpolator
+        except (PrecisionError, ConfigurationError):  # keys too wide for a hash, or no hashed memory is that shallow
             if not candidates:
                 raise
     return min(candidates, key=lambda c: count(c.network).nonzero)
+
+
+def _changes(keys: NDArray[np.int64], labels: NDArray[np.int64]) -> int:
+    """How often the label changes along the sorted keys."""
+    order = np.lexsort(keys.T[::-1]) if keys.ndim == 2 else np.argsort(keys)
+    return int(np.count_nonzero(np.diff(labels[order])))
 
 
 def _interpolator_allowed(options: KeyOptions) -> bool:

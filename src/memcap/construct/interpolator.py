@@ -21,6 +21,8 @@ from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
 from memcap.exact.network import Network
 
+_FEW = 64
+
 
 def memorise_interpolator(
     keys: NDArray[np.int64], labels: NDArray[np.int64], *, classes: int, dtype: str = "float64"
@@ -63,7 +65,9 @@ def memorise_interpolator(
     if limit is not None and high - low + max(abs(low), abs(high)) > limit:
         raise PrecisionError(f"keys from {low:,} to {high:,} do not fit {dtype} weights; use weights='exact'")
     forms = {"steps": _steps(xs, ys, low)}
-    ramp = _ramp(xs, ys, low, classes, limit)
+    changes = sum(a != b for a, b in itertools.pairwise(ys))
+    # a change between longer runs bends the ramp twice, 6 parameters against 5: it wins where most neighbours differ
+    ramp = _ramp(xs, ys, low, classes, limit) if 2 * changes > len(xs) or len(xs) <= _FEW else None
     if ramp is not None:
         forms["ramp"] = ramp
     form = min(forms, key=lambda name: count(forms[name]).nonzero)

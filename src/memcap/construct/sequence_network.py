@@ -81,6 +81,11 @@ def assemble(front: TokenFront, key: Network, *, length: int, tokens: int, per_p
     )
 
 
+def depth_before_key(front: TokenFront, *, per_position: bool) -> int:
+    """ReLU layers and attention that `assemble` puts before the key network."""
+    return sum(len(block.layers) - 1 for block in front.blocks) + 1 + per_position
+
+
 def key_part(network: Network) -> Network:
     """The network on the key that `assemble` joined in, read back from the weights alone (a key network is itself)."""
     if network.attention_index is None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memcap.construct.choice import KeyOptions, construct_on_keys
 from memcap.construct.construction import Construction
 from memcap.construct.front_choice import choose_front, padded_length, symbols_of
-from memcap.construct.sequence_network import assemble, front_part, key_part
+from memcap.construct.sequence_network import assemble, depth_before_key, front_part, key_part
 from memcap.construct.token_values import TokenFront
 from memcap.data.sequences import SequenceData
 from memcap.errors import ConfigurationError, PrecisionError, RunError, nearest
@@ -58,9 +58,11 @@ def build(
         seed: same seed, same weights.
         lanes: accepted for float64, float32 and int64; all words of a key fold side by side at no cost, so every value
             gives the same network.  Depth is traded by ``max_depth`` or ``bits``.
-        bits: bits per word weight: fewer bits, more parameters.
+        bits: bits of the longest word, that is of the weights that hold the labels: about N/bits of them.  Other
+            weights (hash constants, embeddings) keep their size.
         words: words per label bit.
-        max_depth: refuse or trade parameters so that the depth stays at most this.
+        max_depth: most ReLU layers of the whole network, tokens and attention included: parameters are traded for
+            depth, or the depth is refused.
         reject_bits: f fingerprint bits: an unknown item is accepted with chance about 2^-f (exact weights).
         token_values: ``hash`` or ``distinguishing`` (see `memcap.construct.front_choice`).
         progress: called as ``progress(done, total, what)``.
@@ -103,7 +105,7 @@ def build(
         reject_bits=reject_bits,
     )
     items = key_items(data, weights=weights, token_values=token_values, seed=seed)
-    construction = construct_on_keys(items.keys, items.labels, classes=data.classes, options=options, progress=progress)
+    construction = _on_keys(items, data, options, progress)
     network = joined(items, construction, data)
     header = Header(
         encoding=data.encoding,
@@ -134,6 +136,26 @@ def build(
                 f"memcap, please report it (data {data.content_hash[:16]}, seed {seed})"
             )
     return memory
+
+
+def _on_keys(items: KeyItems, data: SequenceData, options: KeyOptions, progress: Progress | None) -> Construction:
+    """The construction on keys; where tokens come first, their layers count towards ``max_depth``."""
+    asked = options.max_depth
+    taken = 0
+    if asked is not None and items.front is not None:
+        taken = depth_before_key(items.front, per_position=data.per_position)
+        if asked <= taken:
+            raise ConfigurationError(
+                f"max_depth={asked} is out of reach: tokens and attention alone take {taken} layers; allow at least "
+                f"{taken + 2}, and more for fewer parameters"
+            )
+        options = replace(options, max_depth=asked - taken)
+    try:
+        return construct_on_keys(items.keys, items.labels, classes=data.classes, options=options, progress=progress)
+    except ConfigurationError as refused:
+        if not taken:
+            raise
+        raise ConfigurationError(f"{refused} (of max_depth={asked}, tokens and attention take {taken})") from None
 
 
 def _proved_by_parts(memory: Memory, items: KeyItems, construction: Construction, data: SequenceData) -> bool:
