@@ -87,3 +87,37 @@ def test_broken_projection_is_refused():
         VectorProjection.from_json({**record, "extra": 1})
     with pytest.raises(FormatError, match="not an integer"):
         VectorProjection.from_json({**record, "weights": [1.5, 2]})
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-200, 1e-100, 1e100, 1e200, 1e295])
+def test_any_ordinary_magnitude_works(scale):
+    vectors = pool(40, 3) * scale
+    data = SequenceData.from_vectors(vectors[:, None, :], [i % 3 for i in range(40)])
+    assert len(np.unique(data.tokens)) == 40
+    assert data.encode([data.item(i) for i in range(40)])[0].tolist() == data.tokens.tolist()
+    two = SequenceData.from_vectors(np.array([[[0.0]], [[scale]]]), [0, 1])
+    assert len(np.unique(two.tokens)) == 2
+    with pytest.raises(DomainError, match="far outside"):
+        two.encode([[[scale * 1e13]]])
+
+
+def test_a_magnitude_past_every_grid_is_refused():
+    with pytest.raises(DataError, match=r"coordinates reach 1e\+305; multiply all vectors by one constant"):
+        SequenceData.from_vectors(np.array([[[0.0]], [[1e305]]]), [0, 1])
+    with pytest.raises(DataError, match="row 1, position 1 and row 2, position 1: .* only 1e-310 apart; multiply all"):
+        SequenceData.from_vectors(np.array([[[0.0]], [[1e-310]]]), [0, 1])
+    with pytest.raises(DataError, match=r"only 1e-200 apart while coordinates reach 1; a grid .* more than 2\^40"):
+        SequenceData.from_vectors(np.array([[[0.0]], [[1e-200]], [[1.0]]]), [0, 1, 0])
+    record = fit_projection(pool(3, 2), ["a", "b", "c"]).to_json()
+    with pytest.raises(FormatError, match="scale_bits must be within 1000, got 5000"):
+        VectorProjection.from_json({**record, "scale_bits": 5000})
+
+
+def test_an_item_of_vectors_is_its_vectors():
+    vectors = pool(30, 4)
+    ids = np.random.default_rng(2).integers(0, 30, size=(50, 3))
+    data = SequenceData.from_vectors(vectors[ids], [i % 2 for i in range(50)])
+    for made in (data, data.with_labels([i % 5 for i in range(len(data))])):
+        assert all(np.array_equal(made.item(i), vectors[ids[made.rows[i] - 1]]) for i in range(len(made)))
+    ragged = SequenceData.from_vectors([vectors[:3], vectors[:2]], ["a", "b"])
+    assert ragged.item(1).tolist() == vectors[:2].tolist()

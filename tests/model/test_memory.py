@@ -295,3 +295,23 @@ def test_a_module_never_names_a_class_that_does_not_exist():
     found = memcap.build(data).to_module()(torch.tensor(asked)).numpy()
     assert found.max() < 3
     assert found.min() >= -1
+
+
+@pytest.mark.parametrize("weights", ["float64", "float32", "int64"])
+def test_a_module_of_one_token_vectors_reads_both_shapes(weights):
+    vectors = np.random.default_rng(8).normal(size=(80, 1, 4))
+    labels = np.random.default_rng(1).integers(0, 3, size=80)
+    data = memcap.SequenceData.from_vectors(vectors, labels.tolist())
+    memory = memcap.build(data, weights=weights)
+    assert memory.predict([data.item(i) for i in range(80)]) == labels.tolist()
+    module = memory.to_module()
+    for shaped in (torch.tensor(vectors), torch.tensor(vectors[:, 0])):
+        assert [data.label_names[i] for i in module(shaped).tolist()] == labels.tolist()
+    with pytest.raises(
+        DomainError, match=r"expected vectors \(rows, length, 4\), or \(rows, 4\) .*, got shape \(80, 3\)"
+    ):
+        module(torch.tensor(vectors[:, 0, :3]))
+    with pytest.raises(DomainError, match="far outside the radius of the data, or is not finite"):
+        module(torch.full((1, 4), torch.nan))
+    with pytest.raises(DomainError, match="one key a row|far outside|outside the region"):
+        module(torch.full((1, 1, 4), 1e30))

@@ -23,7 +23,10 @@ from memcap.errors import DataError, DomainError, FormatError, HashUnlucky
 from memcap.random import stream
 
 _TRIES = 40
-_WIDEST_GRID = 2**40
+WIDEST_GRID = 2**40
+"""Grid coordinates stay below this in magnitude."""
+_WIDEST_SCALE = 1000
+"""A grid step is 2^-1000 to 2^1000, so that it and its inverse are ordinary float64 numbers."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class VectorProjection:
             )
         if not np.isfinite(vectors).all():
             raise DomainError("a vector has a coordinate that is not finite")
-        if vectors.size and float(np.abs(vectors).max()) * 2.0**self.scale_bits >= _WIDEST_GRID:
+        if vectors.size and float(np.abs(vectors).max()) * 2.0**self.scale_bits >= WIDEST_GRID:
             raise DomainError(f"a vector lies far outside the radius {self.radius:.4g} of the data")
         grid = np.rint(vectors.astype(np.float64) * 2.0**self.scale_bits).astype(np.int64)
         numbers = grid @ np.array(self.weights, dtype=np.int64) + self.offset
@@ -104,6 +107,8 @@ class VectorProjection:
         ]
         if not all(isinstance(v, int) and not isinstance(v, bool) for v in whole):
             raise FormatError("encoding: a vector projection has a number that is not an integer")
+        if abs(record["scale_bits"]) > _WIDEST_SCALE:
+            raise FormatError(f"encoding: scale_bits must be within {_WIDEST_SCALE}, got {record['scale_bits']}")
         return cls(
             record["scale_bits"],
             tuple(weights),
@@ -133,20 +138,26 @@ def fit_projection(
 
     Raises:
         DataError: if tokens are closer than ``separation`` or longer than ``radius`` (it names the pair or the token),
-            or so close that no grid of 2^40 points a coordinate separates them.
+            or so close that no grid of 2^40 points a coordinate separates them, or of a magnitude past 2^±1000.
         HashUnlucky: if no projection that was tried keeps all tokens apart.
     """
     for name, value in (("separation", separation), ("radius", radius)):
         if value is not None and not (math.isfinite(value) and value > 0):
             raise DataError(f"{name} must be a positive number, got {value}")
     count, dimension = tokens.shape
-    norms = np.sqrt((tokens**2).sum(axis=1))
+    widest = float(np.abs(tokens).max())
+    exponent = max(math.frexp(widest)[1], -_WIDEST_SCALE)
+    if exponent > _WIDEST_SCALE:
+        raise DataError(f"coordinates reach {widest:.3g}; multiply all vectors by one constant so that they fit 1e300")
+    scaled = np.ldexp(tokens, -exponent)  # at most 1 in magnitude: squares neither overflow nor all vanish
+    norms = np.ldexp(np.sqrt((scaled**2).sum(axis=1)), exponent)
     longest = int(norms.argmax())
     if radius is not None and norms[longest] > radius:
         raise DataError(
             f"{places[longest]}: a token has norm {norms[longest]:.6g}, more than the radius r = {radius:.6g}"
         )
-    closest, pair = _closest_pair(tokens)
+    near, pair = _closest_pair(scaled)
+    closest = float(np.ldexp(near, exponent))
     where = f"{places[pair[0]]} and {places[pair[1]]}" if count > 1 else ""
     if separation is not None and closest < separation:
         raise DataError(
@@ -155,12 +166,20 @@ def fit_projection(
         )
     if count == 1:
         closest = max(float(norms[longest]), 1.0)
-    scale_bits = math.ceil(math.log2(math.sqrt(dimension) / closest)) + 1
-    reach = float(np.abs(tokens).max()) * 2.0**scale_bits
-    if reach >= _WIDEST_GRID:
+        near = math.ldexp(closest, -exponent)
+    # Relative to the widest coordinate; a distance that vanishes when squared is past every grid.
+    steps = math.ceil(math.log2(math.sqrt(dimension) / near)) + 1 if near > 0 else WIDEST_GRID
+    if steps >= 64 or math.ldexp(widest, steps - exponent) >= WIDEST_GRID:
+        apart = closest or float(np.abs(tokens[pair[0]] - tokens[pair[1]]).max())
         raise DataError(
-            f"{where}: two tokens are only {closest:.3g} apart while coordinates reach {np.abs(tokens).max():.3g}; "
+            f"{where}: two tokens are only {apart:.3g} apart while coordinates reach {widest:.3g}; "
             "a grid that separates them has more than 2^40 points a coordinate"
+        )
+    scale_bits = steps - exponent
+    if abs(scale_bits) > _WIDEST_SCALE:
+        raise DataError(
+            f"{where}: two tokens are only {closest:.3g} apart; multiply all vectors by one constant so that they are "
+            "at least 1e-300 apart"
         )
     grid = np.rint(tokens * 2.0**scale_bits).astype(np.int64)
     target = max(20, 2 * math.ceil(math.log2(max(count, 2))) + 2)
@@ -186,7 +205,8 @@ def _closest_pair(tokens: Float[np.ndarray, "tokens dimension"]) -> tuple[float,
         return math.inf, (0, 0)
     distance, neighbour = cKDTree(tokens).query(tokens, k=2)
     first = int(distance[:, 1].argmin())
-    return float(distance[first, 1]), (first, int(neighbour[first, 1]))
+    other = next(int(n) for n in neighbour[first] if n != first)  # at distance 0 either may come first
+    return float(distance[first, 1]), (first, other)
 
 
 def distinct_vectors(

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 
 from memcap.data.arrays import integer_rows, label_rows, vector_rows
 from memcap.data.conflicts import Dropped, Rows, check_choice, settle
@@ -42,6 +42,7 @@ class SequenceData:
         duplicates: rows not kept because they repeat an item with the same label.
         dropped: what an explicit ``on_conflict`` left out.
         row_unit: what ``rows`` counts: line, row, or the first word (character, ...) of a text window.
+        points: of real-valued tokens: the ids in ascending order and the vector of each; None otherwise.
 
     >>> data = SequenceData.from_arrays([[1, 2], [2, 1], [1, 2], [3]], ["a", "b", "a", "b"])
     >>> data.tokens.tolist(), data.labels.tolist(), data.label_names, data.duplicates
@@ -59,6 +60,7 @@ class SequenceData:
     duplicates: int
     dropped: Dropped
     row_unit: str = "row"
+    points: tuple[Int64[np.ndarray, " distinct"], Float64[np.ndarray, "distinct dimension"]] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.tokens, self.lengths, self.labels, self.rows):
@@ -113,7 +115,10 @@ class SequenceData:
         return self.encoding.encode_batch(items, length=self.length)
 
     def item(self, index: int) -> Any:
-        """The raw form of one item, as `Encoding.decode` gives it."""
+        """The raw form of one item: as `Encoding.decode` gives it, or its vectors, float64 (length, d)."""
+        if self.points is not None:
+            ids, vectors = self.points
+            return vectors[np.searchsorted(ids, self.tokens[index, : self.lengths[index]])]
         return self.encoding.decode(self.tokens[index, : self.lengths[index]].tolist())
 
     def translate(self, encoding: Encoding) -> Int64[np.ndarray, "rows length"]:
@@ -144,7 +149,7 @@ class SequenceData:
             on_conflict="error",
             origin=origin,
         )
-        return replace(made, duplicates=self.duplicates, dropped=self.dropped)
+        return replace(made, duplicates=self.duplicates, dropped=self.dropped, points=self.points)
 
     @classmethod
     def from_arrays(cls, tokens: Any, labels: Any, *, ordered: bool = True, on_conflict: str = "error") -> SequenceData:
@@ -205,7 +210,7 @@ class SequenceData:
         projection = fit_projection(distinct, places, separation=separation, radius=radius, seed=seed)
         rows = np.arange(1, len(lengths) + 1, dtype=np.int64)
         encoding = Encoding.of_vectors(projection)
-        return cls.from_rows(
+        made = cls.from_rows(
             projection.project(flat + 0.0),
             lengths,
             codes,
@@ -216,6 +221,9 @@ class SequenceData:
             on_conflict=on_conflict,
             origin=origin,
         )
+        ids = projection.project(distinct)
+        order = np.argsort(ids)
+        return replace(made, points=(ids[order], distinct[order]))
 
     @classmethod
     def from_rows(
