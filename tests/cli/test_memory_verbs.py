@@ -196,3 +196,30 @@ def test_weights_that_cannot_be_read_are_not_certified(memcap_cli, memory, citie
     assert result.code == 1
     assert "weights  cannot be read" in result.out
     assert memcap_cli("check", memory, cities, "--json").json["certified"] is False
+
+
+def test_a_changed_certificate_is_told_and_an_early_one_is_said_to_be_unsealed(memcap_cli, memory, cities):
+    file = memory / "certificate.json"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("is recalled exactly", "is recalled always"), encoding="utf-8")
+    result = memcap_cli("check", memory, cities)
+    assert result.code == 1
+    assert "certificate was CHANGED" in result.out
+    assert result.out.rstrip().endswith("NOT certified")
+    record = memcap_cli("check", memory, cities, "--json").json
+    assert (record["certificate"], record["certified"], record["weights_match"]) == ("changed", False, True)
+    early = {name: value for name, value in json.loads(text).items() if name != "seal"}
+    file.write_text(json.dumps({**early, "format_version": 1}), encoding="utf-8")
+    result = memcap_cli("check", memory, cities)
+    assert result.code == 0
+    assert "is not sealed: an earlier memcap wrote it" in result.out
+
+
+def test_a_memory_without_certificate_is_not_certified(memcap_cli, memory, cities):
+    (memory / "certificate.json").unlink()
+    result = memcap_cli("check", memory, cities)
+    assert result.code == 1
+    assert "no certificate is stored beside them" in result.out
+    assert "14 / 14 items" in result.out
+    record = memcap_cli("check", memory, cities, "--json").json
+    assert (record["certificate"], record["certified"], record["weights_match"]) == ("missing", False, None)

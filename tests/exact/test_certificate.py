@@ -15,6 +15,7 @@ from memcap.exact.affine import Affine
 from memcap.exact.certificate import Certificate, certify_network, read_certificate
 from memcap.exact.counts import count
 from memcap.exact.evaluate import evaluate
+from memcap.exact.seal import CHANGED, INTACT, UNSEALED, seal_of
 
 everyone = pytest.mark.parametrize("golden", GOLDEN.values(), ids=GOLDEN)
 
@@ -146,13 +147,72 @@ def test_refusals():
     with pytest.raises(ConfigurationError, match="at least one item"):
         certify_network(golden.network, golden.rows[:0], golden.labels[:0], weights="float64", data_hash="")
     record = certified(golden).to_json()
-    with pytest.raises(FormatError, match="format version 99, this memcap reads up to 1; a newer memcap wrote it"):
+    with pytest.raises(FormatError, match="format version 99, this memcap reads up to 2; a newer memcap wrote it"):
         Certificate.from_json({**record, "format_version": 99})
     with pytest.raises(FormatError, match="this is not a memcap certificate"):
         Certificate.from_json([])
     with pytest.raises(FormatError, match="missing or mistyped field"):
         Certificate.from_json({k: v for k, v in record.items() if k != "range"})
-    with pytest.raises(FormatError, match="'holds' contradicts the figures"):
-        Certificate.from_json({**record, "recalled": 3})
+    for version in (1, 2):
+        contradicted = {**record, "recalled": 3, "format_version": version}
+        with pytest.raises(FormatError, match="'holds' contradicts the figures"):
+            Certificate.from_json({**contradicted, "seal": seal_of(contradicted)})
+    with pytest.raises(FormatError, match="not usable JSON"):
+        read_certificate(json.dumps(record).replace('"items": 13', '"items": ' + "1" * 5000))
     with pytest.raises(FormatError, match="broken at line 1, column 12: Unterminated string"):
         read_certificate(json.dumps(record)[:30])
+
+
+def places(record, path=()):
+    """Every leaf of a JSON record."""
+    if isinstance(record, dict | list) and record:
+        items = record.items() if isinstance(record, dict) else enumerate(record)
+        for key, value in items:
+            yield from places(value, (*path, key))
+    else:
+        yield path
+
+
+def altered(value):
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return f"{value}0" if isinstance(value, str) else [*value, 7] if isinstance(value, list) else {"more": 1}
+
+
+def test_no_field_can_be_changed_unseen():
+    golden = GOLDEN["one-hot"]
+    text = json.dumps(certified(golden, bounds={"bits": 5.5}).to_json())
+    assert read_certificate(text).stored == INTACT
+    quiet = 0
+    for path in places(json.loads(text)):
+        record = json.loads(text)
+        place = record
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = altered(place[path[-1]])
+        try:
+            found = Certificate.from_json(record)
+        except FormatError:
+            continue
+        if path != ("format_version",):
+            quiet += 1
+            assert (found.stored, bool(found)) == (CHANGED, False), path
+            assert "certificate was CHANGED" in str(found)
+    assert quiet > 40
+    unsealed = {name: value for name, value in json.loads(text).items() if name != "seal"}
+    assert Certificate.from_json(unsealed).stored == CHANGED
+    first = Certificate.from_json({**unsealed, "format_version": 1})
+    assert (first.stored, bool(first)) == (UNSEALED, True)
+
+
+def test_a_check_against_a_changed_certificate_is_falsy():
+    golden = GOLDEN["one-hot"]
+    record = certified(golden).to_json()
+    changed_claim = Certificate.from_json({**record, "claim": "everything is recalled"})
+    again = certified(golden, against=changed_claim)
+    assert again.claim_holds
+    assert not again
+    assert "certificate: certificate was CHANGED" in str(again)
+    assert read_certificate(json.dumps(again.to_json()))  # a certificate of its own

@@ -217,6 +217,34 @@ def test_changed_weights_are_refused_by_load(tmp_path):
     verdict = memcap.check(memcap.load(tmp_path / "m", allow_changed=True), data)
     assert not verdict
     assert not verdict.identity_holds
+    assert str(verdict.differences[0]).startswith(f"layer {name.rsplit('.', 1)[0]}: the ")
+
+
+def test_without_a_stored_certificate_a_check_is_falsy_and_certify_is_not(tmp_path):
+    data = keys_data(30, 2)
+    memory = memcap.build(data)
+    verdict = memcap.check(memory, data)
+    assert not verdict
+    assert (verdict.stored, verdict.recall_holds, verdict.identity_holds) == ("missing", True, False)
+    assert "no certificate is stored beside the weights" in str(verdict)
+    assert memcap.certify(memory, data)
+    assert memcap.check(memory.with_certificate(memcap.certify(memory, data)), data)
+
+
+def test_changed_facts_are_told_by_check(tmp_path):
+    data = keys_data(30, 2)
+    memory = memcap.build(data)
+    memory.with_certificate(memcap.certify(memory, data)).save(tmp_path / "m")
+    assert memcap.check(memcap.load(tmp_path / "m", allow_changed=True), data)
+    file = tmp_path / "m" / "memory.json"
+    file.write_text(file.read_text().replace('"method": "keyless"', '"method": "keyles"'))
+    with pytest.raises(FormatError, match="the facts of the memory"):
+        memcap.load(tmp_path / "m")
+    verdict = memcap.check(memcap.load(tmp_path / "m", allow_changed=True), data)
+    assert not verdict
+    assert verdict.identity_holds
+    assert not verdict.facts_match
+    assert "facts: memory.json was CHANGED" in str(verdict)
 
 
 @given(st.data())

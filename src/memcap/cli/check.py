@@ -13,8 +13,7 @@ from memcap.cli.reading import read
 from memcap.cli.shared_options import data_options, output_options
 from memcap.errors import FormatError
 from memcap.exact.certificate import Certificate
-from memcap.model.files import read_folder
-from memcap.model.header import Header
+from memcap.exact.seal import CHANGED, FACTS_CHANGED, MISSING, STORED, UNSEALED
 
 SHOWN = 10
 
@@ -27,8 +26,8 @@ SHOWN = 10
 def command(memory: str, data: str, as_json: bool, quiet: bool, **reading: Any) -> None:
     """Check MEMORY against DATA in integer arithmetic, from the stored weights alone.
 
-    DATA is read as it was for the build unless an option says otherwise.  Exit code 0: the weights are the certified
-    ones and every item is recalled; 1: not, and it says which.
+    DATA is read as it was for the build unless an option says otherwise.  Exit code 0: weights, facts and certificate
+    are the stored ones and every item is recalled; 1: not, or no certificate is stored, and it says which.
 
     Example:
 
@@ -48,34 +47,22 @@ def command(memory: str, data: str, as_json: bool, quiet: bool, **reading: Any) 
             else:
                 out.print(f"weights  cannot be read: {broken}\nNOT certified", markup=False)
             raise SystemExit(1) from None
-        intact = facts_intact(memory)
         items, _ = read(data, reading, progress, stored.header)
         verdict = check(stored, items, progress=progress)
     if as_json:
-        print_json({**verdict_record(verdict, stored.certificate is not None and intact), "facts_match": intact})
+        print_json(verdict_record(verdict))
     else:
-        if not intact:
-            out.print(
-                "facts    memory.json was CHANGED: labels, encoding or method are not the saved ones", markup=False
-            )
-        print_verdict(verdict, stored.certificate is not None, intact)
-    raise SystemExit(0 if verdict and stored.certificate is not None and intact else 1)
+        print_verdict(verdict)
+    raise SystemExit(0 if verdict else 1)
 
 
-def facts_intact(memory: str) -> bool:
-    """Whether the facts in memory.json (labels, encoding, method, ...) are the ones that were saved."""
-    try:
-        Header.from_json(read_folder(memory).header)
-    except FormatError:
-        return False
-    return True
-
-
-def verdict_record(verdict: Certificate, had_certificate: bool) -> dict[str, Any]:
+def verdict_record(verdict: Certificate) -> dict[str, Any]:
     """What ``--json`` prints."""
     return {
-        "certified": bool(verdict) and had_certificate,
-        "weights_match": verdict.identity_holds if had_certificate else None,
+        "certified": bool(verdict),
+        "certificate": verdict.stored,
+        "facts_match": verdict.facts_match,
+        "weights_match": None if verdict.stored == MISSING else verdict.identity_holds,
         "differences": [str(d) for d in verdict.differences],
         "data_match": verdict.data_matches,
         "recall": {"correct": verdict.recalled, "total": verdict.items},
@@ -88,9 +75,13 @@ def verdict_record(verdict: Certificate, had_certificate: bool) -> dict[str, Any
     }
 
 
-def print_verdict(verdict: Certificate, had_certificate: bool, intact: bool) -> None:
-    """The verdict for people: weights, data, recall and range, apart."""
-    if not had_certificate:
+def print_verdict(verdict: Certificate) -> None:
+    """The verdict for people: certificate, facts, weights, data, recall and range, apart."""
+    if verdict.stored in (CHANGED, UNSEALED):
+        out.print(f"stored   {STORED[verdict.stored]}", markup=False)
+    if not verdict.facts_match:
+        out.print(f"facts    {FACTS_CHANGED}", markup=False)
+    if verdict.stored == MISSING:
         weights = "no certificate is stored beside them, so they cannot be compared"
     elif verdict.identity_holds:
         weights = f"are the certified ones, every number (network {verdict.network_hash[:16]})"
@@ -109,4 +100,4 @@ def print_verdict(verdict: Certificate, had_certificate: bool, intact: bool) -> 
         more = f" and {len(verdict.wrong_rows) - SHOWN} more" if len(verdict.wrong_rows) > SHOWN else ""
         out.print(f"         not recalled: rows {rows}{more}", markup=False)
     out.print(f"range    {verdict.range}", markup=False)
-    out.print("certified" if verdict and had_certificate and intact else "NOT certified", markup=False)
+    out.print("certified" if verdict else "NOT certified", markup=False)

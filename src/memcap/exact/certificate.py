@@ -25,10 +25,11 @@ from memcap.exact.identity import Difference, LayerPrint, differences, network_i
 from memcap.exact.inputs import Rows, as_rows
 from memcap.exact.network import Network
 from memcap.exact.ranges import RangeProof, limit_of, prove
+from memcap.exact.seal import CHANGED, FACTS_CHANGED, INTACT, MISSING, STORED, UNSEALED, seal_of
 from memcap.version import __version__
 
-CERTIFICATE_VERSION = 1
-"""Version of the JSON written by `Certificate.to_json`."""
+CERTIFICATE_VERSION = 2
+"""Version of the JSON written by `Certificate.to_json`; version 1 had no seal."""
 
 FastEvaluator = Callable[[Network, Rows], NDArray[np.int64]]
 
@@ -57,6 +58,9 @@ class Certificate:
         certified: layer name -> print of the certified network; it locates later changes.
         differences: layers that are not the certified ones (when checked against an earlier certificate).
         data_matches: False when checked against a certificate for other data, None when there was none.
+        stored: of the stored certificate that this is, or was checked against: ``intact``, ``unsealed`` (written by an
+            earlier memcap, without a hash of itself), ``changed`` or ``missing``; falsy in the last two.
+        facts_match: False when checked for a memory whose labels, encoding or method are not the saved ones.
         seconds: time the check took.
         version: memcap version that made it.
     """
@@ -78,6 +82,8 @@ class Certificate:
     data_matches: bool | None = None
     seconds: float = 0.0
     version: str = __version__
+    stored: str = field(default=INTACT, compare=False)
+    facts_match: bool = field(default=True, compare=False)
 
     @property
     def recall_holds(self) -> bool:
@@ -86,31 +92,40 @@ class Certificate:
 
     @property
     def identity_holds(self) -> bool:
-        """The weights are the certified ones, every number."""
-        return not self.differences and self.structure_matches
+        """The weights are the certified ones, every number; False where no certificate says which those are."""
+        return not self.differences and self.structure_matches and self.stored != MISSING
+
+    @property
+    def claim_holds(self) -> bool:
+        """Recall, identity and range, by the figures in here."""
+        return self.recall_holds and not self.differences and self.structure_matches and bool(self.range)
 
     def __bool__(self) -> bool:
-        return self.recall_holds and self.identity_holds and bool(self.range)
+        return self.claim_holds and self.facts_match and self.stored in (INTACT, UNSEALED)
 
     def __str__(self) -> str:
         recall = f"recall: {self.recalled:,} of {self.items:,} items" + (
             "" if self.recall_holds else f"; not recalled: rows {_some(self.wrong_rows)}"
         )
-        if self.differences:
+        if self.stored == MISSING:
+            identity = "identity: no certificate is stored beside the weights to compare them with (memcap.certify)"
+        elif self.differences:
             identity = "identity: weights differ from the certified ones: " + _some(self.differences)
         elif not self.structure_matches:
             identity = "identity: the network's structure differs from the certified one"
         else:
             identity = f"identity: {self.network_hash[:16]}, every stored number"
-        return f"{recall}\n{identity}\nrange: {self.range}"
+        notes = "" if self.stored != CHANGED else f"\ncertificate: {STORED[CHANGED]}"
+        notes += "" if self.facts_match else f"\nfacts: {FACTS_CHANGED}"
+        return f"{recall}\n{identity}\nrange: {self.range}{notes}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON, the content of ``certificate.json``."""
-        return {
+        """Plain JSON, the content of ``certificate.json``; ``seal`` is a hash of everything else in it."""
+        record = {
             "format": "memcap certificate",
             "format_version": CERTIFICATE_VERSION,
             "claim": f"every one of {self.items} items is recalled exactly (strict: the output is unit * label)",
-            "holds": bool(self),
+            "holds": self.claim_holds,
             "items": self.items,
             "recalled": self.recalled,
             "wrong_rows": list(self.wrong_rows),
@@ -129,6 +144,7 @@ class Certificate:
             "seconds": self.seconds,
             "version": self.version,
         }
+        return {**record, "seal": seal_of(record)}
 
     @classmethod
     def from_json(cls, record: Any) -> Certificate:
@@ -164,10 +180,11 @@ class Certificate:
                 data_matches=record["data_matches"],
                 seconds=float(record["seconds"]),
                 version=str(record["version"]),
+                stored=UNSEALED if version == 1 else INTACT if record.get("seal") == seal_of(record) else CHANGED,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"certificate.json: missing or mistyped field ({error})") from None
-        if bool(certificate) != record.get("holds"):
+        if certificate.stored != CHANGED and certificate.claim_holds != record.get("holds"):
             raise FormatError("certificate.json: 'holds' contradicts the figures in the certificate")
         return certificate
 
@@ -242,6 +259,7 @@ def certify_network(
         structure_matches=against is None or bool(changed) or network_hash == against.network_hash,
         data_matches=None if against is None else against.data_hash == data_hash,
         seconds=round(time.perf_counter() - started, 3),
+        stored=INTACT if against is None else against.stored,
     )
 
 
@@ -287,6 +305,8 @@ def read_certificate(text: str) -> Certificate:
         raise FormatError(
             f"certificate.json: broken at line {error.lineno}, column {error.colno}: {error.msg}"
         ) from None
+    except (RecursionError, ValueError) as error:
+        raise FormatError(f"certificate.json: not usable JSON ({error})") from None
     return Certificate.from_json(record)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from memcap.data.sequences import SequenceData
 from memcap.errors import ConfigurationError
 from memcap.exact.certificate import Certificate, certify_network
+from memcap.exact.seal import MISSING
 from memcap.model.answering import fast_exact
 from memcap.model.memory import Memory
 
@@ -33,9 +35,26 @@ def certify(memory: Memory, data: SequenceData, *, progress: Progress | None = N
 def check(memory: Memory, data: SequenceData, *, progress: Progress | None = None) -> Certificate:
     """Check a stored memory against the certificate it carries: identity of the weights and recall, apart.
 
-    Without a stored certificate the identity cannot be checked, and the result is that of `certify`.
+    What was damaged is read with ``memcap.load(path, allow_changed=True)``; the result then names layer and entry, as
+    ``memcap check`` does.
+
+    Args:
+        memory: a stored memory, with its certificate.
+        data: what it should recall.
+        progress: called as ``progress(done, total, what)``.
+
+    Returns:
+        A certificate, truthy only when weights, facts and certificate are the stored ones and every item is recalled.
+        ``differences`` names the changed layers, ``facts_match`` is about labels, encoding and method, ``stored`` about
+        the certificate itself.  Without a stored certificate the weights cannot be compared with anything: the result
+        is falsy, and recall is told (`certify` makes a certificate).
+
+    Raises:
+        DataError: if ``data`` cannot be asked of this memory (another order, longer rows, unknown symbols).
     """
-    return _examine(memory, data, memory.certificate, progress)
+    verdict = _examine(memory, data, memory.certificate, progress)
+    stored = MISSING if memory.certificate is None else verdict.stored
+    return replace(verdict, stored=stored, facts_match=not memory.facts_changed)
 
 
 def _examine(memory: Memory, data: SequenceData, against: Certificate | None, progress: Progress | None) -> Certificate:

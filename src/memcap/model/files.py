@@ -72,7 +72,8 @@ class Stored:
         if not self.intact:
             raise FormatError(
                 f"the stored weights are not the ones that were saved (network {network_identity(self.network)[:16]}, "
-                f"expected {self.identity[:16]}); `memcap check` says which layer differs"
+                f"expected {self.identity[:16]}); `memcap check` says which layer differs, "
+                "and so does memcap.check after memcap.load(path, allow_changed=True)"
             )
 
 

@@ -71,6 +71,11 @@ class Header:
         record["digest"] = _digest(record)
         return record
 
+    @staticmethod
+    def unchanged(record: dict[str, Any]) -> bool:
+        """Whether the facts in ``record`` are the ones that `to_json` wrote."""
+        return record.get("digest") == _digest({name: value for name, value in record.items() if name != "digest"})
+
     @classmethod
     def from_json(cls, record: dict[str, Any], *, allow_changed: bool = False) -> Header:
         """The header written by `to_json`.
@@ -78,12 +83,11 @@ class Header:
         Raises:
             FormatError: for a missing, unknown or mistyped field, or (unless ``allow_changed``) a changed one.
         """
-        record = dict(record)
-        digest = record.pop("digest", None)
-        if not allow_changed and digest != _digest(record):
+        if not allow_changed and not cls.unchanged(record):
             raise FormatError(
                 "memory.json: the facts of the memory (labels, encoding, method, ...) are not the ones that were saved"
             )
+        record = {name: value for name, value in record.items() if name != "digest"}
         names = {f.name for f in fields(cls)}
         for key in record:
             if key not in names:

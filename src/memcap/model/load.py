@@ -14,8 +14,8 @@ def load(path: str | PathLike[str], *, allow_changed: bool = False) -> Memory:
 
     Args:
         path: a memory folder.
-        allow_changed: load weights and facts that are not the ones that were saved (``memcap check`` does, to say
-            where).
+        allow_changed: load weights and facts that are not the ones that were saved, as ``memcap check`` does:
+            `memcap.check` of the result says which layer, entry or fact differs.
 
     Raises:
         FormatError: if the folder is missing, truncated, of a newer version, inconsistent or its weights were changed;
@@ -25,4 +25,5 @@ def load(path: str | PathLike[str], *, allow_changed: bool = False) -> Memory:
     if not allow_changed:
         stored.require_intact()
     header = Header.from_json(stored.header, allow_changed=allow_changed)
-    return Memory(stored.network, header, stored.certificate)
+    changed = allow_changed and not Header.unchanged(stored.header)
+    return Memory(stored.network, header, stored.certificate, facts_changed=changed)

@@ -43,12 +43,15 @@ class Memory:
         network: the integer network; every number of it is a stored weight.
         header: encoding, labels, method and provenance.
         certificate: the certificate it was saved with, if any.
+        data: what it was built from; None after `memcap.load`.
+        facts_changed: loaded with ``allow_changed`` and labels, encoding or method are not the saved ones.
     """
 
     network: Network
     header: Header
     certificate: Certificate | None = None
     data: SequenceData | None = None
+    facts_changed: bool = False
 
     @property
     def parameters(self) -> ParameterCount:
