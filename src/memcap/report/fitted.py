@@ -19,8 +19,8 @@ from memcap.report.tables.axis import plain
 from memcap.report.tables.boundary import crossing
 from memcap.study.critical_fit import critical
 from memcap.study.fits import Critical, Exponent
-from memcap.study.lines import points_of_lines
-from memcap.study.power_law import fit_power_law
+from memcap.study.lines import sample_of_lines
+from memcap.study.shared_seeds import Sample, fit_over_seeds
 
 if TYPE_CHECKING:
     from memcap.report.subject import Subject
@@ -38,7 +38,7 @@ def fitted(s: Subject) -> Subject:
     predicted = predicted_crossings(s) if s.predicted is not None else []
     for source, lines in (("measured", measured), ("predicted", predicted)):
         try:
-            law = law_through(s, lines)
+            law = law_through(s, lines, measured=source == "measured")
         except MemcapError as error:
             if source == "measured":
                 reasons["exponents"] = str(error)
@@ -50,10 +50,11 @@ def fitted(s: Subject) -> Subject:
     return replace(s, criticals=tuple(measured), exponents=laws, reasons=reasons)
 
 
-def law_through(s: Subject, lines: list[Critical]) -> Exponent | None:
+def law_through(s: Subject, lines: list[Critical], *, measured: bool = False) -> Exponent | None:
     """The power law of the critical y in every numeric setting that varies; None when there is no such setting.
 
-    Where names vary too (an activation, a method), only the lines of the first panel are used.
+    Where names vary too (an activation, a method), only the lines of the first panel are used.  The interval of a law
+    through measured lines allows for what cells of one seed have in common.
 
     Raises:
         FitError: when the lines cannot support it, with the reason.
@@ -63,13 +64,38 @@ def law_through(s: Subject, lines: list[Critical]) -> Exponent | None:
         n for n in names if pd.api.types.is_numeric_dtype(s.cells.frame[n]) and bool((s.cells.frame[n] > 0).all())
     ]
     fixed = {n: v for n, v in s.panels[0].fixed.items() if n not in numbers}
-    used = [line for line in lines if all(line.settings.get(k) == v for k, v in fixed.items())]
+
+    def chosen(some: list[Critical]) -> list[Critical]:
+        return [line for line in some if all(line.settings.get(k) == v for k, v in fixed.items())]
+
+    used = chosen(lines)
     factors = [n for n in numbers if len({line.settings[n] for line in used}) > 1]
     if not factors or not used or s.y is None:
         return None
     law = f"{s.y} ~ " + " * ".join(f"{n}^{label}" for n, label in zip(factors, LABELS, strict=False))
-    points, spread, censored = points_of_lines(used, factors[: len(LABELS)])
-    return fit_power_law(points, law, spread=spread, censored=censored)
+    factors = factors[: len(LABELS)]
+
+    def without(seeds: frozenset[int]) -> Sample:
+        return sample_of_lines(chosen(crossings(s, s.outcome, leave_out=seeds)[0]), factors, used)
+
+    seeds = _shared_seeds(s, fixed) if measured else []
+    return fit_over_seeds(law, sample_of_lines(used, factors), seeds=seeds, without=without)
+
+
+def _shared_seeds(s: Subject, fixed: dict[str, Any]) -> list[int]:
+    """The seeds of the finished cells of the first panel, if some seed lies on more than one line along y."""
+    cells = s.cells
+    done = cells.done
+    if "seed" not in done:
+        return []
+    done = done[np.isfinite(done[s.outcome].astype(float))]
+    for name, value in fixed.items():
+        if name in done:
+            done = done[done[name] == value]
+    lines = lines_along(done, [a for a in cells.axes if a != s.y])
+    on = [set(line["seed"]) for _, line in lines]
+    together = sorted({int(seed) for seeds in on for seed in seeds})
+    return together if sum(map(len, on)) > len(together) else []
 
 
 def predicted_crossings(s: Subject) -> list[Critical]:
@@ -97,12 +123,13 @@ def lines_along(frame: pd.DataFrame, others: list[str]) -> list[tuple[dict[str, 
     return [({n: plain(v) for n, v in zip(others, values, strict=True)}, line) for values, line in groups]
 
 
-def crossings(s: Subject, outcome: str) -> tuple[list[Critical], str]:
+def crossings(s: Subject, outcome: str, *, leave_out: frozenset[int] = frozenset()) -> tuple[list[Critical], str]:
     """One fitted crossing per line along y; and why there are none or fewer, in words (empty when all were fitted).
 
     Args:
         s: the subject; the finished cells of all panels are used.
         outcome: the result that crosses, measured or predicted.
+        leave_out: seeds whose cells are not used, except for the direction of the response.
     """
     cells, y = s.cells, s.y
     if y is None:
@@ -115,6 +142,8 @@ def crossings(s: Subject, outcome: str) -> tuple[list[Critical], str]:
     others = [a for a in cells.axes if a != y]
     direction = spearmanr(done[y], done[outcome]).statistic if done[outcome].nunique() > 1 else math.nan
     rising = bool(direction > 0) if math.isfinite(direction) and direction != 0 else None
+    if leave_out:
+        done = done[~done["seed"].isin(leave_out)]
     found: list[Critical] = []
     problem = ""
     for varied, line in lines_along(done, others):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from memcap.errors import ConfigurationError, FitError, nearest
@@ -87,9 +87,19 @@ class Cells:
         for i, settings in enumerate(self.settings):
             groups[repr([settings.get(n) for n in by])].append(i)
         found = []
-        for rows in groups.values():
+        for rows in sorted(groups.values(), key=self._place(by)):
             first = self.settings[rows[0]]
             also = [n for n in self.varying if n in self.derived and n != axis]
             constant = [n for n in also if len({repr(self.settings[i].get(n)) for i in rows}) == 1]
             found.append(({n: first.get(n) for n in [*by, *constant]}, rows))
         return found
+
+    def _place(self, names: Sequence[str]) -> Callable[[list[int]], tuple[float, ...]]:
+        """Orders lines by their settings, the first slowest: numbers by size, names as they come first."""
+        first = {name: list(dict.fromkeys(repr(s.get(name)) for s in self.settings)) for name in names}
+
+        def rank(name: str, value: Any) -> float:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            return float(value) if number else float(first[name].index(repr(value)))
+
+        return lambda rows: tuple(rank(name, self.settings[rows[0]].get(name)) for name in names)

@@ -7,16 +7,19 @@ These are imported where they are used: statistics take seconds to import, and r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memcap.errors import ConfigurationError, nearest
 from memcap.study import measurements
-from memcap.study.finished_cells import Cells, Points
+from memcap.study.finished_cells import Cells
 from memcap.study.fits import Critical, Exponent, LawScore, Method, Scale
 from memcap.study.law import read_law
 from memcap.study.record import State
 from memcap.study.store import Store
+
+if TYPE_CHECKING:
+    from memcap.study.shared_seeds import Sample
 
 _CROSSING = ("trials", "rising", "scale")
 """Options of ``critical`` that exponents of critical values take, too."""
@@ -90,7 +93,8 @@ class Fitting(ABC):
         """Fit a power law such as ``"samples ~ dimension^a * length^b"``.
 
         If the left side is a setting, its critical values are fitted (``response`` crossing ``target``; censored lines
-        count as bounds); if it is a result, the results themselves are, averaged over seeds.
+        count as bounds); if it is a result, the results themselves are, averaged over seeds.  Where points share
+        seeds, the intervals allow for what the cells of one seed have in common.
 
         Args:
             law: what is fitted; an exponent that is a number is kept.
@@ -103,13 +107,13 @@ class Fitting(ABC):
             options: as for ``critical``: ``trials``, ``rising``, ``scale``.
 
         Raises:
-            FitError: if the points cannot support the law; the message says why.
+            FitError: if the points cannot support the law or the law does not describe them; the message says why.
             ConfigurationError: if the law, a name or an option is wrong.
         """
-        from memcap.study.power_law import fit_power_law
+        from memcap.study.shared_seeds import fit_over_seeds
 
-        points, spread, censored = self._points([law], response, target, task, where, options)
-        return fit_power_law(points, law, spread=spread, censored=censored, method=method, confidence=confidence)
+        sample, seeds, without = self._points([law], response, target, task, where, options)
+        return fit_over_seeds(law, sample, seeds=seeds, without=without, method=method, confidence=confidence)
 
     def compare(
         self,
@@ -123,14 +127,17 @@ class Fitting(ABC):
     ) -> list[LawScore]:
         """Which of several laws for one response the cells support, best first; arguments as for ``fit_exponent``.
 
+        Points count as independent here, and so do the intervals of the scores' fits: ``fit_exponent`` gives those that
+        allow for shared seeds.
+
         Raises:
             FitError: if the points cannot support a law or the comparison.
             ConfigurationError: if a law, a name or an option is wrong.
         """
         from memcap.study.law_comparison import compare
 
-        points, spread, censored = self._points(laws, response, target, task, where, options)
-        return compare(points, laws, spread=spread, censored=censored)
+        sample, _, _ = self._points(laws, response, target, task, where, options)
+        return compare(sample.points, laws, spread=sample.spread, censored=sample.censored)
 
     def _points(
         self,
@@ -140,8 +147,16 @@ class Fitting(ABC):
         task: str | None,
         where: str | None,
         options: Mapping[str, Any],
-    ) -> tuple[Points, list[float] | None, list[str | None] | None]:
-        from memcap.study.lines import critical_lines, points_of_cells, points_of_lines
+    ) -> tuple[Sample, list[int], Callable[[frozenset[int]], Sample]]:
+        """The points, the seeds that they share, and the points without some seeds."""
+        from memcap.study.lines import (
+            cell_groups,
+            critical_lines,
+            points_of_cells,
+            sample_of_lines,
+            shared_seeds,
+        )
+        from memcap.study.shared_seeds import Sample
 
         for name in options:
             if name not in _CROSSING:
@@ -155,9 +170,19 @@ class Fitting(ABC):
         cells = self._cells(task, where)
         left = parsed[0].response
         if left not in cells.names:
-            return points_of_cells(cells, left, names), None, None
-        response = response or self.main_response(task)
-        return points_of_lines(critical_lines(cells, left, response, target=target, **options), names)
+
+            def of_cells(leave_out: frozenset[int] = frozenset()) -> Sample:
+                return Sample(points_of_cells(cells, left, names, leave_out))
+
+            return of_cells(), shared_seeds(cell_groups(cells, names), cells), of_cells
+        crossing = response or self.main_response(task)
+        lines = critical_lines(cells, left, crossing, target=target, **options)
+
+        def of_lines(leave_out: frozenset[int]) -> Sample:
+            part = critical_lines(cells, left, crossing, target=target, leave_out=leave_out, **options)
+            return sample_of_lines(part, names, lines)
+
+        return sample_of_lines(lines, names), shared_seeds(cells.lines(left), cells), of_lines
 
     def main_response(self, task: str | None = None) -> str:
         """The result that people look at first, as the study's measurement (or ``task``) names it.
