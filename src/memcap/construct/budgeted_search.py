@@ -29,6 +29,9 @@ _SPARE_DIGITS = 2
 _SAMPLED_CELLS = 8
 _ROUGH_CHOICES = 8
 _PLANS = 10
+_PLANS_FOR_FEW = 40
+_FEW_KEYS = 20_000
+"""Up to this many keys a trial costs little: more plans are tried before the next hash."""
 _MOST_BASE_DIGITS = 30
 _CROWDED_PRICE = 30.0
 """The same where keys crowd so much that what overflows would crowd in the second table as well."""
@@ -93,7 +96,9 @@ def candidates(hashing: KeyHash, demand: Demand) -> tuple[list[BudgetedPlan], in
         if (demand.most_depth is None or plan.depth <= demand.most_depth)
         and (demand.tables is None or plan.tables == demand.tables)
     ]
-    ranked = sorted(allowed, key=lambda p: (p.parameters, p.depth))[:_PLANS]
+    ranked = sorted(allowed, key=lambda p: (p.parameters, p.depth))[
+        : _PLANS if len(hashing.inputs) > _FEW_KEYS else _PLANS_FOR_FEW
+    ]
     if len(hashing.inputs) + 4 <= demand.most_slot and doublings:  # a single place holds them all and seldom fails
         codes = hashing.codes(doublings[0])
         alone = None if codes is None else _plan(codes, demand, 0, (), min(demand.most_slot, codes.items + 8), 0, {})
