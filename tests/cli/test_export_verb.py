@@ -107,7 +107,7 @@ def test_a_file_that_answers_wrong_is_not_kept(memcap_cli, memory, cities, tmp_p
 
 def test_what_cannot_be_exported_says_why(memcap_cli, memory, tmp_path):
     sequences = memcap_cli("export", memory, tmp_path / "m.json")
-    assert (sequences.code, "a network with attention has no plain MLP" in sequences.err) == (2, True)
+    assert (sequences.code, "only memories of single tokens have one" in sequences.err) == (2, True)
     key_memory(tmp_path / "keys.memory", selector="packed")
     exact = memcap_cli("export", tmp_path / "keys.memory", tmp_path / "m.safetensors")
     assert exact.code == 2
@@ -121,7 +121,7 @@ def test_what_cannot_be_exported_says_why(memcap_cli, memory, tmp_path):
         (("{memory}", "{tmp}/m.bin"), "the suffix names no format (.onnx, .json, .safetensors); say --as"),
         (("{memory}", "{tmp}/m.bin", "--as", "onxx"), "(did you mean 'onnx'?)"),
         (("{memory}", "{tmp}", "--as", "state"), "is a folder; name a file to write"),
-        (("{memory}", "{tmp}/no/m.safetensors"), "does not exist; create it first"),
+        (("{memory}", "{tmp}/no/m.safetensors"), "the folder does not exist; create "),
         (("{memory}", "{tmp}/m.safetensors", "--neurons", "2"), "--neurons belongs to --as mlp, not to state"),
         (("{tmp}/none", "{tmp}/m.onnx"), "none"),
     ],

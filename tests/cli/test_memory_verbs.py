@@ -4,7 +4,10 @@ import io
 import json
 import sys
 
+import numpy as np
 import pytest
+
+import memcap
 
 FLAGS = ("--sequence", "city", "--label", "country", "--encoding", "characters")
 
@@ -168,7 +171,7 @@ def test_conflicts_are_listed_and_left_out_only_when_asked(memcap_cli, cities, t
     twice.write_text(cities.read_text(encoding="utf-8") + "Lyon,Norway\n", encoding="utf-8")
     refused = memcap_cli("build", twice, *FLAGS, "--out", tmp_path / "m")
     assert refused.code == 2
-    assert "--on-conflict drop|first" in refused.err
+    assert "(--on-conflict on the command line)" in refused.err
     assert "Lyon" in refused.err
     result = memcap_cli("build", twice, *FLAGS, "--out", tmp_path / "m", "--on-conflict", "drop")
     assert result.code == 0
@@ -223,3 +226,13 @@ def test_a_memory_without_certificate_is_not_certified(memcap_cli, memory, citie
     assert "14 / 14 items" in result.out
     record = memcap_cli("check", memory, cities, "--json").json
     assert (record["certificate"], record["certified"], record["weights_match"]) == ("missing", False, None)
+
+
+def test_no_label_of_a_keyless_memory_is_not_called_unknown(memcap_cli, tmp_path):
+    keys = np.random.default_rng(3).choice(5000, 100, replace=False).tolist()
+    memory = memcap.build(memcap.SequenceData.from_arrays(keys, ["abcde"[k % 5] for k in keys]))
+    none = [k for k, label in enumerate(memory.predict(np.arange(max(keys)))) if label is None]
+    assert none, "some stranger has no label"
+    memory.save(tmp_path / "m")
+    assert memcap_cli("recall", tmp_path / "m", none[0], keys[0]).out == f"(no label)\n{'abcde'[keys[0] % 5]}\n"
+    assert memcap_cli("recall", tmp_path / "m", none[0], "--json").json["labels"] == [None]

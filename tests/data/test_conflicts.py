@@ -24,8 +24,8 @@ def test_identical_rows_with_different_labels():
     assert str(error) == (
         "1 sequence carries more than one label:\n"
         "  '1 2': row 1 -> 'a', 3 -> 'b', 5 -> 'c'\n"
-        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
-        "command line: --on-conflict drop|first"
+        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
+        "(--on-conflict on the command line)"
     )
 
 
@@ -36,9 +36,9 @@ def test_permutations_with_different_labels():
     assert str(error) == (
         "1 multiset of tokens carries more than one label:\n"
         "  '1 2': row 1 -> 0, 3 -> 1\n"
-        "pass ordered=True to tell permutations apart (command line: --ordered), or "
-        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
-        "command line: --on-conflict drop|first"
+        "pass ordered=True to tell permutations apart (--ordered), or "
+        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
+        "(--on-conflict on the command line)"
     )
     assert len(SequenceData.from_arrays([[1, 2], [3, 3], [2, 1]], [0, 0, 1], ordered=True)) == 3
 
@@ -58,8 +58,8 @@ def test_equal_tokens_of_a_multiset_with_different_labels():
     assert str(error) == (
         "1 token of one sequence with more than one label, read as multisets:\n"
         "  row 1: token '7' -> 'x', 'y'\n"
-        "pass ordered=True to tell positions apart, or on_conflict='drop' | 'first' "
-        "(command line: --ordered, --on-conflict drop|first)"
+        "pass ordered=True to tell positions apart, or on_conflict='drop' or 'first' "
+        "(--ordered and --on-conflict on the command line)"
     )
 
 

@@ -56,4 +56,4 @@ def test_the_ambiguous_windows_are_refused_by_default(manual):
     assert len(caught.value.groups) == data.dropped.groups
     assert f"… and {data.dropped.groups - 5} more" in str(caught.value)
     assert "position of the window's first word" in str(caught.value)
-    assert "--on-conflict drop|first" in str(caught.value)
+    assert "(--on-conflict on the command line)" in str(caught.value)

@@ -97,8 +97,8 @@ def test_conflicts_name_lines_and_remedies(tmp_path):
     assert text == (
         "data.csv: 1 sequence carries more than one label:\n"
         "  'Lyon': line 2 -> 'France', 4 -> 'Texas'\n"
-        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
-        "command line: --on-conflict drop|first"
+        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
+        "(--on-conflict on the command line)"
     )
     error, text = complaint(tmp_path, CSV + b"a b,x\nb a,y\n", ordered=False)
     assert error.kind == "permutation"
@@ -235,8 +235,8 @@ def test_text_conflicts_say_what_rows_are(tmp_path):
     assert text == (
         "data.txt: 1 sequence carries more than one label (word = position of the window's first word):\n"
         "  'a b': word 1 -> 'c', 4 -> 'd'\n"
-        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
-        "command line: --on-conflict drop|first"
+        "choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
+        "(--on-conflict on the command line)"
     )
 
 
@@ -265,6 +265,8 @@ def test_options(tmp_path, name, options, text):
 def test_files_that_are_not_there(tmp_path):
     (tmp_path / "cities.csv").write_bytes(CSV)
     assert complaint(tmp_path, None, "citys.csv")[1] == "citys.csv: no such file (did you mean 'cities.csv'?)"
+    (tmp_path / "one.csv").write_text("x")
+    assert complaint(tmp_path, None, "nofile.csv")[1] == "nofile.csv: no such file"
     assert complaint(tmp_path, None, "none/x.csv")[1] == "none/x.csv: no such file"
     assert complaint(tmp_path, None, "cities.csv/x.csv")[1] == "cities.csv/x.csv: no such file"
     (tmp_path / "folder.csv").mkdir()

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from tests.golden.networks import GOLDEN
 from tests.model.numpy_reader import answers
 
-from memcap.errors import FormatError, PrecisionError
+from memcap.errors import ConfigurationError, FormatError, PrecisionError
 from memcap.exact.certificate import certify_network
 from memcap.exact.evaluate import evaluate
 from memcap.exact.identity import network_identity
@@ -311,7 +311,7 @@ def test_a_memory_is_replaced_and_nothing_else(folder, tmp_path):
     assert (tmp_path / "full" / "thesis.tex").read_text() == "years of work"
     with pytest.raises(FormatError, match="is not a memory folder; choose another name"):
         check_destination(tmp_path / "full" / "thesis.tex")
-    with pytest.raises(FormatError, match="does not exist; create it first"):
+    with pytest.raises(ConfigurationError, match="the folder does not exist; create .* first"):
         check_destination(tmp_path / "no" / "m")
     os.symlink(folder, tmp_path / "link")
     with pytest.raises(FormatError, match="is not a memory folder"):

@@ -12,11 +12,13 @@ from memcap.cli.app import err, out, print_json
 from memcap.cli.shared_options import output_options
 from memcap.errors import DataError, DomainError
 
+NO_LABEL = "(no label)"
 
-def _shown(label: Any) -> str:
+
+def _shown(label: Any, none: str) -> str:
     if isinstance(label, list):
-        return " ".join(_shown(part) for part in label)
-    return "unknown" if label is None else str(label)
+        return " ".join(_shown(part, none) for part in label)
+    return none if label is None else str(label)
 
 
 @click.command(name="recall")
@@ -26,9 +28,13 @@ def _shown(label: Any) -> str:
 def command(memory: str, items: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Print the label of every ITEM, one a line; ``-`` reads items from standard input, one a line.
 
-    A memory built with ``--method keyed`` or ``--reject-bits`` prints ``unknown`` for items it does not hold.  An item
-    that cannot be asked (empty, too long, a symbol that never occurred) gets an empty line, is named on standard error,
-    and makes the exit code 2; the others are answered.
+    A memory built with ``--method keyed`` or ``--reject-bits`` prints ``unknown`` for items it does not hold.  Any
+    other gives them an arbitrary label, or ``(no label)`` where its output happens to be none.  An item that cannot be
+    asked (empty, too long, a symbol that never occurred) gets an empty line, is named on standard error, and makes the
+    exit code 2; the others are answered.
+
+    ``--json`` keeps what the lines do not show: the type of a label (1 and "1" are two labels), and null for no label,
+    so that a label called ``unknown`` is not mistaken for one.
 
     Example:
 
@@ -49,8 +55,9 @@ def command(memory: str, items: tuple[str, ...], as_json: bool, quiet: bool) -> 
     if as_json:
         print_json({"items": asked, "labels": labels, "not_asked": told})
     else:
+        none = "unknown" if stored.header.tells_strangers else NO_LABEL
         for place, label in enumerate(labels):
-            out.print("" if place in refused else _shown(label), markup=False)
+            out.print("" if place in refused else _shown(label, none), markup=False)
     for place, reason in refused.items():
         err.print(f"memcap: {'line' if lines else 'item'} {place + 1}: {reason}", markup=False)
     return 2 if refused else 0

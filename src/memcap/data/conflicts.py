@@ -167,8 +167,8 @@ def _token_error(
     message = (
         f"{origin.prefix()}{_count(len(found), 'token')} of one sequence with more than one label, read as multisets:\n"
         + _listing(lines, len(found))
-        + "\npass ordered=True to tell positions apart, or on_conflict='drop' | 'first' "
-        "(command line: --ordered, --on-conflict drop|first)"
+        + "\npass ordered=True to tell positions apart, or on_conflict='drop' or 'first' "
+        "(--ordered and --on-conflict on the command line)"
     )
     return ConflictError(message, kind="token", groups=tuple(group for _, group in found))
 
@@ -199,7 +199,7 @@ def _item_error(
         kind = "duplicate-sequence" if literal else "permutation"
         if literal < len(found):
             resolved = "" if not literal else f" ({len(found) - literal} of them)"
-            remedy = f"pass ordered=True to tell permutations apart{resolved} (command line: --ordered), or "
+            remedy = f"pass ordered=True to tell permutations apart{resolved} (--ordered), or "
     lines = []
     for start, group in zip(cuts[:SHOWN], found, strict=False):
         ids = data.tokens[alive[shown_rows[start]]]
@@ -212,8 +212,8 @@ def _item_error(
     message = (
         f"{origin.prefix()}{_count(len(found), what)} {plural} more than one label{note}:\n"
         + _listing(lines, len(found))
-        + f"\n{remedy}choose on_conflict='drop' (leave them out) or 'first' (keep the first label); "
-        "command line: --on-conflict drop|first"
+        + f"\n{remedy}choose on_conflict='drop' (leave them out) or 'first' (keep the first label) "
+        "(--on-conflict on the command line)"
     )
     return ConflictError(message, kind=kind, groups=found)
 

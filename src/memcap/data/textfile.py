@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from memcap.errors import DataError, nearest
@@ -17,7 +18,7 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = [e.name for e in path.parent.iterdir() if _alike(e.stem, path.stem)] if path.parent.is_dir() else []
         raise DataError(f"{path}: no such file{nearest(path.name, near)}") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, expected a file") from None
@@ -26,6 +27,11 @@ def read_bytes(path: str | Path) -> bytes:
     if not content:
         raise DataError(f"{path}: the file is empty")
     return content
+
+
+def _alike(stem: str, other: str) -> bool:
+    """Names without their suffix, which alone makes short names look alike."""
+    return SequenceMatcher(None, stem, other).ratio() >= 0.7
 
 
 def decode_text(content: bytes, name: str) -> str:

@@ -130,7 +130,10 @@ def to_plain_mlp(network: Network, rows: Rows | Sequence[int] | None = None, *, 
     Source: derived here; relu(s) = s for s >= 0.
     """
     if is_sequence(network):
-        raise ConfigurationError("a network with attention has no plain MLP; convert the network of its keys")
+        raise ConfigurationError(
+            "a network with attention has no plain MLP: only memories of single tokens have one; export this one as "
+            "ONNX"
+        )
     if neurons is not None:
         network = narrowed(network, neurons)
     lows = _lows(network, rows)

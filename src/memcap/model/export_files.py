@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memcap.data.sequences import SequenceData
-from memcap.errors import ConfigurationError, FormatError, PrecisionError, RunError
+from memcap.errors import ConfigurationError, PrecisionError, RunError, missing_folder
 from memcap.exact.inputs import is_sequence
 from memcap.exact.plain_mlp import PlainMLP, layers_from_json
 from memcap.model.exports import facts_of
@@ -167,7 +167,7 @@ def _asked(
 def _kept_if_right(target: Path) -> Iterator[Path]:
     """A file beside ``target`` that takes its place unless something is raised."""
     if not target.parent.is_dir():
-        raise FormatError(f"{target}: the folder {target.parent} does not exist; create it first")
+        raise missing_folder(target)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     os.close(handle)
     try:

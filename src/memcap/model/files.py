@@ -18,7 +18,7 @@ from typing import Any
 
 from safetensors.numpy import save as save_tensors
 
-from memcap.errors import FormatError
+from memcap.errors import FormatError, missing_folder
 from memcap.exact.certificate import Certificate, read_certificate
 from memcap.exact.identity import network_identity
 from memcap.exact.network import Network
@@ -81,11 +81,12 @@ def check_destination(path: str | PathLike[str]) -> None:
     """Refuse a place where `write_folder` could not or should not write.
 
     Raises:
-        FormatError: if ``path`` is something else than a memory folder or an empty folder, or its parent is missing.
+        FormatError: if ``path`` is something else than a memory folder or an empty folder.
+        ConfigurationError: if the folder that is to hold it does not exist.
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise FormatError(f"{target}: the folder {target.parent} does not exist; create it first")
+        raise missing_folder(target)
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise FormatError(f"{target} exists and is not a memory folder; choose another name")
     if target.is_dir() and any(target.iterdir()) and not _is_memory(target):
@@ -117,6 +118,7 @@ def write_folder(
 
     Raises:
         FormatError: if ``path`` is in use for something else.
+        ConfigurationError: if the folder that is to hold it does not exist.
         PrecisionError: if a number does not fit ``dtype``.
     """
     limit = limit_of(dtype)

@@ -64,6 +64,11 @@ class Header:
     def classes(self) -> int:
         return len(self.label_names)
 
+    @property
+    def tells_strangers(self) -> bool:
+        """Whether no label means an unknown item: a keyed memory, or one with fingerprint bits."""
+        return self.first_label > 0 or self.reject_from is not None
+
     def to_json(self) -> dict[str, Any]:
         record = {f.name: getattr(self, f.name) for f in fields(self)}
         record["encoding"] = self.encoding.to_json()

@@ -125,6 +125,7 @@ class Memory:
 
         Raises:
             FormatError: if ``path`` exists and is not a memory folder.
+            ConfigurationError: if the folder that is to hold it does not exist.
         """
         from memcap.model.files import write_folder
 
@@ -146,6 +147,7 @@ class Memory:
 
         Raises:
             MissingExtraError: if onnx or onnxruntime is not installed.
+            ConfigurationError: if the folder that is to hold the file does not exist.
             PrecisionError: if no number format of ONNX holds an exact memory, or the runtime lacks a kernel.
             RunError: if the runtime answers an item wrong; the file is not kept.
         """

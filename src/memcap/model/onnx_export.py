@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memcap.errors import ConfigurationError, DomainError, FormatError, PrecisionError, RunError, require_extra
+from memcap.errors import (
+    ConfigurationError,
+    DomainError,
+    FormatError,
+    PrecisionError,
+    RunError,
+    missing_folder,
+    require_extra,
+)
 from memcap.exact.evaluate import Progress
 from memcap.exact.identity import network_identity
 from memcap.exact.network import Network
@@ -81,6 +89,7 @@ def export_onnx(
 
     Raises:
         MissingExtraError: if onnx or onnxruntime is not installed.
+        ConfigurationError: if the folder that is to hold the file does not exist.
         PrecisionError: if no number format holds the network, or the runtime lacks a kernel for it.
         RunError: if the runtime answers an item wrong.
     """
@@ -95,7 +104,7 @@ def export_onnx(
         raise ConfigurationError("give both rows and wanted labels, or neither")
     target = Path(path)
     if not target.parent.is_dir():
-        raise FormatError(f"{target}: the folder {target.parent} does not exist; create it first")
+        raise missing_folder(target)
     chosen = format_for(network) if weights == "exact" else weights
     if limit_of(chosen) is None:
         raise ConfigurationError(f"ONNX has no number format {chosen!r}: choose float64, float32 or int64")
