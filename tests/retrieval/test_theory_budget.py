@@ -5,6 +5,7 @@ import pytest
 
 import memcap
 from memcap.retrieval.budget import SOURCES, attention_budget
+from memcap.retrieval.marchenko_pastur import unit_mean_bias, unit_moment
 
 
 def alpha_of(tokens, labels, z_in, z_out, own_only=False):
@@ -187,3 +188,19 @@ def test_whole_budget_against_simulation(setting):
 @pytest.mark.parametrize("setting", SETTINGS + MORE_SETTINGS, ids=str)
 def test_whole_budget_against_many_simulations(setting):
     assert 0.65 < ratio(*setting, seeds=60) < 1.35
+
+
+@pytest.mark.parametrize(("v", "d"), [(22, 23), (64, 24)])
+def test_gram_moments_of_unit_vectors(v, d):
+    rng, found = np.random.default_rng(3), []
+    for _ in range(3000):
+        z = rng.standard_normal((d, v))
+        z /= np.linalg.norm(z, axis=0)
+        gram = z.T @ z
+        square, pushed = gram @ gram, gram.sum(axis=1)
+        score = gram @ (pushed - pushed.mean())
+        found.append([np.trace(square) / v, (square * gram).sum() / v, (square * square).sum() / v, score.var()])
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(3000)
+    for power in (2, 3, 4):
+        assert unit_moment(power, v, d) == pytest.approx(mean[power - 2], abs=5 * error[power - 2])
+    assert unit_mean_bias(v, d) == pytest.approx(mean[3], rel=0.04)  # the next order in 1/V is left out

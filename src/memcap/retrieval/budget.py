@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from memcap.retrieval.marchenko_pastur import moment
+from memcap.retrieval.marchenko_pastur import moment, unit_mean_bias, unit_moment
 
 SOURCES = {
     "pairs": "two different samples whose labels and tokens overlap",
@@ -147,7 +147,15 @@ def attention_budget(
     c = 0.0 if dimension is None else v / dimension
     per_d = 0.0 if dimension is None else 1.0 / dimension
     a = 1.0 + c
-    m3, m4 = moment(3, c), moment(4, c)
+    m4, bias, norms, centring = moment(4, c), c * moment(3, c), 4.0, 1.0
+    energy = 1.0
+    if fixed_norm and dimension is not None:
+        c = (v - 1) / dimension
+        a = 1.0 + c
+        m4 = unit_moment(4, vocabulary, dimension)
+        energy = 1 - 1 / v  # of label counts about their mean
+        bias, norms = energy * energy * unit_mean_bias(vocabulary, dimension), 0.0
+        centring = energy * (1 - (2 * a - 1) / (a * v))  # of tokens and of labels
     q1 = 1.0 - 1.0 / ell
     keep = 1.0 - label_noise  # share of samples whose label is the fact's
     echo = v / n
@@ -158,19 +166,21 @@ def attention_budget(
     variances = {
         "pairs": q1 * a * a * (1 + a) / (n * n * ell**2 * v**3),
         "counts": q1 * q1 * a * m4 / (n * n * ell * v**4),
-        "mean bias": q1 * q1 * c * m3 / (n * n * v**4),
+        "mean bias": q1 * q1 * bias / (n * n * v**4),
         "signal x noise": signal * q1 * q1 * 2 * a**3 / (n * ell**3 * v**4),
-        "interference": signal * signal * a * per_d * (c + 4) / (ell * v) ** 4,
+        "interference": signal * signal * a * per_d * (c + norms) / (ell * v) ** 4,
         "signal x counts": signal * q1 * q1 / ell**4 * sum(signal_counts_terms(v, ell, n, c)),
         "echo": (a / v) ** 2 * (1 + 1 / ell) / (n**3 * ell**2),
         "norm echo": 0.0 if fixed_norm else q1 * q1 * 2 * per_d * a / (n * n * ell**2 * v * v),
     }
+    variances = {k: value * (1 if k in RUN_LEVEL else centring) for k, value in variances.items()}
+    variances["counts"] *= energy
     drive_variance = q1 * a * a / (n * n * ell**3 * v * v) * (1 + ell * per_d / a) + drive**2 * (
         a * a * ell / (n * v)  # the drive's tokens seen as noise in other samples
         + ell * ell * a * c / (n * v * v)
         + 2 * per_d**2
-        + 4 * per_d / v
-        + 4 / n
+        + norms * per_d / v
+        + (0.0 if fixed_norm else 4 / n)
         + 2 * v / (n * n)
     )
     form_spread, trigger_share = form_statistics(variances, vocabulary, c)

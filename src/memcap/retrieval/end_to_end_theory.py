@@ -77,16 +77,18 @@ def outcome(
     """
     attention = success(law, vocabulary, length)
     z = gap_grid(law)
-    own, own_weight = quadrature.normal(OWN_NODES)
-    chance, share = two_point(z, own, vocabulary, length)
+    own, own_weight = law.own_scores(OWN_NODES)
+    chance, share = two_point(z, own, vocabulary, length, law.cosines)
     weight = share * own_weight[None, :, None]
     mean = np.einsum("zgp,zgp->z", chance, weight)
     sampled = coverage_noise / (samples * vocabulary)
     strength = keep**2 * np.einsum("zgp,zgp->z", chance**2, weight) / vocabulary**2 + keep * mean * sampled
     present = -np.expm1((length - 1) * np.log1p(-1.0 / vocabulary))
     lost = ndtr(own[None, :] - z[:, None])  # a token of score g beats the informative one, whose score is random
-    capture = present * beats(own, vocabulary, length)[None, :] * lost
-    own_coherent = present**2 * beats(own, vocabulary, 2 * length - 1)[None, :] * lost * (1 - lost) / vocabulary**2
+    capture = present * beats(own, vocabulary, length, law.cosines)[None, :] * lost
+    own_coherent = (
+        present**2 * beats(own, vocabulary, 2 * length - 1, law.cosines)[None, :] * lost * (1 - lost) / vocabulary**2
+    )
     coherent = _coherence(z, vocabulary, length) / vocabulary**2
     settings = np.stack(
         [
@@ -147,7 +149,11 @@ def _coherence(z: Float[np.ndarray, " grid"], vocabulary: int, length: int) -> F
 
 
 def two_point(
-    z: Float[np.ndarray, " grid"], own: Float[np.ndarray, " own"], vocabulary: int, length: int
+    z: Float[np.ndarray, " grid"],
+    own: Float[np.ndarray, " own"],
+    vocabulary: int,
+    length: int,
+    cosines: int | None = None,
 ) -> tuple[Float[np.ndarray, "grid own 2"], Float[np.ndarray, "grid own 2"]]:
     """A two-point law of the chance that attention succeeds on a token, with the right first three moments.
 
@@ -155,7 +161,7 @@ def two_point(
     For L << V that is one number; for L >> V every token is present and the chance is 0 or 1.  The p-th moment is
     ``beats`` at p(L - 1) draws.
     """
-    factor = [success_given(z, own, vocabulary, p * (length - 1) + 1) for p in (1, 2, 3)]
+    factor = [success_given(z, own, vocabulary, p * (length - 1) + 1, cosines) for p in (1, 2, 3)]
     m1, m2, m3 = factor
     variance = m2 - m1 * m1
     spread = np.sqrt(np.maximum(variance, 0.0))

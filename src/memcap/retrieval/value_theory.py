@@ -123,6 +123,8 @@ def readout(
         mean = means[:, k, None, None, None]
         variance = variances[:, k, None, None, None]
         stored, direct = kappa * kappa * variance, length_square / dimension
+        if norms == "sphere":  # a competitor of norm 1 has no share of its own in what it overlaps with
+            direct = np.maximum(length_square - energy[:, None, None, None], 0.0) / dimension
         scale = np.sqrt(np.maximum(stored + direct, 1e-300))
         gap = (logit - kappa * mean) / scale
         below += share * (_cosine_cdf(gap, stored / scale**2, dimension) if norms == "sphere" else ndtr(gap))
