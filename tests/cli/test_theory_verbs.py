@@ -18,6 +18,8 @@ def test_predict_prints_recall_and_the_budget(memcap_cli):
         "bound from first gradient",
     ):
         assert words in found.out
+    assert "between seeds ± 0.03" in found.out
+    assert "between seeds" not in memcap_cli("predict", *SIZES, "--attention", "uniform").out
     record = memcap_cli("predict", *SIZES, "--json").json
     assert 0.8 < record["recall"] < 1
     assert record["snr_by_group"]["MLP noise"] == "Infinity"

@@ -109,6 +109,22 @@ def test_the_seed_changes_nothing():
     assert predict(task(seed=1)) == predict(task(seed=2))
 
 
+@pytest.mark.parametrize(
+    "fields", [{}, {"label_noise": 0.5}, {"length": 128, "samples": 1600, "dimension": 56}], ids=str
+)
+def test_recall_deviation_is_what_seeds_scatter(fields):
+    at = task(**fields)
+    recalls = [memcap.simulate(at, seed=s, test_samples=20_000).recall for s in range(24)]
+    assert 0.6 < np.std(recalls, ddof=1) / predict(at).recall_deviation < 1.5
+    assert math.isnan(predict(at.replace(attention="uniform")).recall_deviation)
+
+
+def test_the_stored_trigger_overlaps_with_either_sign():
+    at = task(samples=420, dimension=72, trigger_in_value=True)
+    recalls = np.array([memcap.simulate(at, seed=s, test_samples=1).clean_recall for s in range(30)])
+    assert abs(predict(at).clean_recall - recalls.mean()) < 0.02 + 3 * recalls.std() / np.sqrt(30)
+
+
 @pytest.mark.parametrize(("v", "length", "n", "d"), [(22, 32, 451, 23), (32, 32, 640, 24), (64, 64, 1200, 24)])
 def test_attention_on_a_small_sphere(v, length, n, d):
     at = task(vocabulary=v, length=length, samples=n, dimension=d, embeddings="sphere")

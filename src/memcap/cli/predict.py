@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -127,10 +128,13 @@ def _print_prediction(task: RetrievalTask, theory: Prediction, as_json: bool) ->
         print_json({**theory.to_dict(), "snr_by_group": theory.snr_by_group(), "bound": bound, "task": task.to_dict()})
         return
     lines = [
-        ("recall, fresh sequences", f"{theory.recall:.4f}   between runs ± {theory.recall_spread:.4f}"),
+        ("recall, fresh sequences", f"{theory.recall:.4f}{_between_seeds(theory)}"),
         ("recall, clean queries", f"{theory.clean_recall:.4f}"),
         ("recall, perfect attention", f"{theory.perfect_attention_recall:.4f}"),
-        ("attention success", f"{theory.attention_success:.4f}   between runs ± {theory.attention_spread:.4f}"),
+        (
+            "attention success",
+            f"{theory.attention_success:.4f}   luck that all tokens share ± {theory.attention_spread:.4f}",
+        ),
         ("facts seen", f"{theory.coverage:.4f}"),
         ("regime", theory.regime),
         ("limited by", theory.bottleneck),
@@ -145,6 +149,13 @@ def _print_prediction(task: RetrievalTask, theory: Prediction, as_json: bool) ->
             out.print(f"  {source:26} {ratio:.4g}", markup=False)
     for text in theory.warnings:
         out.print(f"note: {text}", markup=False)
+
+
+def _between_seeds(theory: Prediction) -> str:
+    if math.isnan(theory.recall_deviation):  # uniform attention
+        return ""
+    shared = f"{theory.recall_spread:.4f} of it luck that all tokens share"
+    return f"   between seeds ± {theory.recall_deviation:.4f} ({shared})"
 
 
 def _bound(task: RetrievalTask) -> float | None:

@@ -53,9 +53,12 @@ class Prediction:
             the value matrix), ``trigger in the value path`` or ``none`` (recall above 0.99).
         perfect_attention_recall: clean recall if attention never failed.
         coverage: expected share of facts seen at least once.
-        recall_spread: standard deviation of recall between runs due to randomness shared by all tokens of a run
-            (mean bias, trigger norm, trigger score); sampling of tokens adds about √(recall(1-recall)/V).
+        recall_spread: the part of ``recall_deviation`` that all tokens of a run share (mean bias, trigger norm, trigger
+            score).
         attention_spread: the same of attention success.
+        recall_deviation: standard deviation of recall between seeds: √(recall_spread² + recall(1-recall)/V), V tokens
+            being recalled or not each by its own luck; sampling of test sequences comes on top.  nan under uniform
+            attention, where fresh recall is an average over sequences.
         warnings: where the theory is known to err on this task.
     """
 
@@ -71,6 +74,7 @@ class Prediction:
     coverage: float
     recall_spread: float = 0.0
     attention_spread: float = 0.0
+    recall_deviation: float = math.nan
     warnings: tuple[str, ...] = field(default_factory=tuple)
 
     def snr_by_group(self) -> dict[str, float]:
@@ -138,6 +142,7 @@ def predict(task: RetrievalTask) -> Prediction:
         coverage=coverage,
         recall_spread=result.recall_spread,
         attention_spread=result.attention_spread,
+        recall_deviation=math.nan if regime == "first step" else _deviation(result, task.vocabulary),
         warnings=warnings_for(task, result, regime),
     )
 
@@ -310,6 +315,11 @@ def _first_step(task: RetrievalTask) -> float:
         trigger_in_value=task.trigger_in_value,
         keep=1.0 - task.label_noise,
     )
+
+
+def _deviation(result: Outcome, vocabulary: int) -> float:
+    recall = min(max(result.recall, 0.0), 1.0)
+    return math.sqrt(result.recall_spread**2 + recall * (1 - recall) / vocabulary)
 
 
 def _bottleneck(recall: float, perfect_fresh: float, perfect: float, coverage: float) -> str:

@@ -21,7 +21,7 @@ def warnings_for(task: RetrievalTask, result: Outcome, regime: str) -> tuple[str
     if task.width and task.width < 2 * task.dimension and task.activation not in ("tanh", "h1"):
         found.append("fewer neurons than twice the dimensions: recall of the value step is off by up to 0.05")
     if regime == "mean bias" and transition:
-        found.append("mean bias is one number per run: single runs scatter (see recall_spread)")
+        found.append("mean bias is one number per run: single runs scatter (see recall_deviation)")
     if task.embeddings == "orthogonal" and task.data == "empirical" and transition:
         found.append(
             "orthonormal embeddings at few samples a fact: counts of 1-4 are not Gaussian, success is overstated"

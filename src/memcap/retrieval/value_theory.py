@@ -16,6 +16,7 @@ from memcap.retrieval import quadrature
 from memcap.retrieval.stray_samples import Strays, with_strays
 
 COMPETITOR_NODES = 4
+STORED_NODES = 5  # of a query's overlap with a trigger that only the stored values carry: either sign
 Norms = str  # "gaussian" | "sphere" | "orthogonal", as in RetrievalTask.embeddings
 
 
@@ -71,7 +72,11 @@ def attention_only_query(dimension: int, norms: Norms = "gaussian", trigger: str
     cross = np.zeros_like(rho) if norms == "orthogonal" else rho / dimension
     if trigger == "both":
         return Query(weights, rho, cross + (0.0 if norms == "orthogonal" else 1.0 / dimension), np.ones_like(rho))
-    return Query(weights, rho, cross, np.sqrt(cross) if trigger == "stored" else np.zeros_like(rho))
+    if trigger == "stored":
+        x, x_weight = quadrature.normal(STORED_NODES)
+        overlap = (np.sqrt(cross)[:, None] * x).ravel()
+        return Query((weights[:, None] * x_weight).ravel(), np.repeat(rho, len(x)), np.repeat(cross, len(x)), overlap)
+    return Query(weights, rho, cross, np.zeros_like(rho))
 
 
 def readout(
