@@ -51,6 +51,11 @@ def test_the_whole_way(grid, capsys, tmp_path):
     assert (code, record["cells"], record["obstacles"]) == (0, 35, [])
     assert 0 < record["seconds"] < 60
     assert len(record["probes"]) == 3
+    assert 0 < record["start_up"] < record["seconds"]
+    code, out, _ = run(capsys, "check", grid)
+    assert code == 0
+    assert " s with 1 worker, " in out
+    assert "for imports and compilation" in out
     code, record = run_json(capsys, "run", grid, "--store", "phase.db")
     assert (code, record["done"], record["pending"]) == (0, 35, 0)
     code, out, _ = run(capsys, "status", "phase.db")
@@ -184,13 +189,59 @@ def test_ctrl_c_loses_nothing(grid, capsys, tmp_path):
 def test_limits_of_time_and_memory(grid, capsys, tmp_path):
     (tmp_path / "slow.yaml").write_text("task: study_toys:toy\naxes: {x: [1, 2, 3, 4, 5]}\nfixed: {sleep: 0.2}\n")
     code, record = run_json(capsys, "run", "slow.yaml", "--store", "a.db", "--time-limit", "0.3")
-    assert (code, record["stopped"]) == (0, "time limit")
+    assert (code, record["stopped"]) == (3, "time limit")
     assert record["pending"] == 5 - record["done"] > 0
+    code, out, _ = run(capsys, "resume", "a.db", "--time-limit", "0.000001")
+    assert code == 3
+    assert "(stopped: time limit)" in out
+    assert "go on with: memcap study resume a.db" in out
+    code, record = run_json(capsys, "resume", "a.db", "--time-limit", "600")
+    assert (code, record["stopped"], record["pending"]) == (0, "", 0)
+    code, record = run_json(capsys, "resume", "a.db", "--time-limit", "0.000001")
+    assert (code, record["stopped"]) == (0, "")  # nothing was left to do
+    for name in ("run", "resume"):
+        assert "3 the time limit left cells to do" in " ".join(run(capsys, name, "--help")[1].split())
     (tmp_path / "hog.yaml").write_text("task: study_toys:some_bad\naxes: {x: [1, 3]}\nfixed: {mode: hog}\n")
     code, record = run_json(capsys, "run", "hog.yaml", "--store", "b.db", "--workers", "1", "--memory-limit", "150 MiB")
     assert (code, record["done"], record["failed"]) == (1, 1, 1)
     code, out, _ = run(capsys, "status", "b.db")
     assert "MemoryLimit: " in out
+
+
+def test_a_memory_limit_below_a_bare_worker_is_refused_at_the_start(grid, capsys):
+    code, _, err = run(capsys, "run", grid, "--store", "a.db", "--workers", "1", "--memory-limit", "5 MiB")
+    assert code == 2
+    assert "a memory limit of 5 MiB is less than the " in err
+    assert " MiB that a worker for task 'study_toys:toy' uses before its first cell" in err
+    _, record = run_json(capsys, "status", "a.db")
+    assert record["failed"] == record["pending"] == 0
+
+
+def test_status_groups_failures_by_reason_and_shows_what_varies(grid, capsys, tmp_path):
+    (tmp_path / "bad.yaml").write_text(
+        "task: study_toys:thirty\naxes: {x: [0, 1, 2, 3, 4, 9]}\nfixed: {y: 7}\nseeds: [5]\n"
+    )
+    assert run(capsys, "run", "bad.yaml", "--store", "a.db", "--quiet")[0] == 1
+    code, out, _ = run(capsys, "status", "a.db")
+    assert code == 0
+    assert "5 failed: ValueError: x is 0.0\n  at x=0.0 seed=5; x=1.0 seed=5; x=2.0 seed=5, ...\n" in out
+    assert out.count("ValueError") == 1
+    assert "y=7" not in out
+    assert "--json lists every one of these cells with all settings" in out
+    _, record = run_json(capsys, "status", "a.db")
+    assert len(record["failures"]) == 5
+    assert all("y=7" in failure["cell"] for failure in record["failures"])
+
+
+def test_a_refused_law_does_not_end_a_comparison(grid, capsys):
+    assert run(capsys, "run", grid, "--store", "a.db", "--quiet")[0] == 0
+    code, out, err = run(capsys, "fit", "a.db", "--law", "x ~ y^a", "--law", "x ~ y^-1")
+    assert code == 0
+    assert "x ~ y^-1: too uncertain: a constant describes the points better than the law" in err
+    assert "x ~ y^-1: AICc" in out
+    code, _, err = run(capsys, "fit", "a.db", "--law", "x ~ y^-1")
+    assert code == 1
+    assert "or another law" in err
 
 
 @pytest.mark.parametrize("name", ["run", "resume", "check", "status", "export", "fit"])

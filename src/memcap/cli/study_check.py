@@ -34,7 +34,7 @@ def check(
     """
     from memcap.study import backends
     from memcap.study.grid import Grid
-    from memcap.study.probes import estimate
+    from memcap.study.probes import counted, estimate
 
     backends.check(workers=workers, tries=1, time_limit=time_limit, memory_limit=memory_limit)
     checked = Grid.read(grid)
@@ -54,7 +54,8 @@ def check(
                 settings = " ".join(f"{k}={probe.settings[k]}" for k in (*checked.axes, "seed"))
                 out.print(f"  probe {settings}: {probe.seconds:.3g} s, {probe.memory / 2**20:.0f} MiB", markup=False)
         out.print(
-            f"  estimated: {cost.seconds:.3g} s with {cost.workers} workers, {cost.memory / 2**30:.2f} GiB of "
+            f"  estimated: {cost.seconds:.3g} s with {counted(cost.workers, 'worker')}, {cost.start_up:.3g} s of "
+            f"them for imports and compilation; {cost.memory / 2**30:.2f} GiB of "
             f"{cost.available_memory / 2**30:.2f} GiB",
             markup=False,
         )

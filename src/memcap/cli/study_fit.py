@@ -8,9 +8,9 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from memcap.cli.app import out, print_json
+from memcap.cli.app import err, out, print_json
 from memcap.cli.shared_options import output_options
-from memcap.errors import ConfigurationError
+from memcap.errors import ConfigurationError, FitError
 
 
 @click.command(name="fit")
@@ -60,9 +60,15 @@ def fit(
         if axis is not None:
             name = response or study.main_response(task)
             lines = study.critical(axis, name, confidence=confidence, **crossing)
-        exponents = [
-            study.fit_exponent(law, response=response, method=method, confidence=confidence, **crossing) for law in laws
-        ]
+        exponents, refused = [], {}
+        for law in laws:
+            try:
+                exponent = study.fit_exponent(law, response=response, method=method, confidence=confidence, **crossing)
+                exponents.append((law, exponent))
+            except FitError as error:
+                if len(laws) == 1:
+                    raise
+                refused[law] = str(error)  # a comparison shows how much worse than the others it is
         scores = []
         if len(laws) > 1:
             scores = study.compare(laws, response=response, **crossing)
@@ -71,7 +77,8 @@ def fit(
             {
                 "store": store,
                 "critical": [line.to_dict() for line in lines],
-                "exponents": [{"law": law, **e.to_dict()} for law, e in zip(laws, exponents, strict=True)],
+                "exponents": [{"law": law, **e.to_dict()} for law, e in exponents],
+                "refused": refused,
                 "comparison": [
                     {"law": s.law, "parameters": s.parameters, "aicc": s.aicc, "weight": s.weight} for s in scores
                 ],
@@ -84,11 +91,13 @@ def fit(
         for line in lines:
             table.add_row(*[Text(str(line.settings[n])) for n in names], Text(line.describe()), str(line.n_points))
         out.print(table)
-    for exponent in exponents:
+    for _, exponent in exponents:
         out.print(exponent.describe(), markup=False)
         if not quiet:
             out.print(
                 f"  {exponent.method}; {exponent.n_censored} of {exponent.n_points} points censored", markup=False
             )
+    for reason in refused.values():
+        err.print(f"memcap: {reason}", markup=False)
     for score in scores:
         out.print(f"{score.law}: AICc {score.aicc:.2f}, weight {score.weight:.3f}", markup=False)

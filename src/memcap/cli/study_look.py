@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import click
 
 from memcap.cli.app import out, print_json
 from memcap.cli.shared_options import output_options
 
-_SHOWN = 10  # failures printed
+_SHOWN = 10  # reasons printed
+_EXAMPLES = 3  # cells printed for each
 
 
 @click.command(name="status")
@@ -25,14 +29,17 @@ def status(store: str, as_json: bool, quiet: bool) -> None:
     with Study.open(store, create=False) as study:
         counts, meta = study.status(), study.meta
         bad = study.records(["failed", "lost"])
+    varied = _varied(meta["grids"])
     failures = [
         {
             "cell": " ".join(f"{k}={v}" for k, v in [*r.settings.items(), ("seed", r.seed)]),
+            "varied": " ".join(f"{k}={v}" for k, v in [*r.settings.items(), ("seed", r.seed)] if k in varied),
             "state": str(r.state),
             "error": f"{r.outcome.error_type}: {r.outcome.error}" if r.outcome else "its driver died",
         }
         for r in bad
     ]
+    groups = _by_reason(failures)
     if as_json:
         record = {"store": store, "question": meta["question"], "created": meta["created"], **counts}
         print_json({**record, "failures": failures})
@@ -42,10 +49,32 @@ def status(store: str, as_json: bool, quiet: bool) -> None:
         return
     if meta["question"]:
         out.print(f"question: {meta['question']}", markup=False)
-    for failure in failures[:_SHOWN]:
-        out.print(f"{failure['state']}: {failure['cell']}: {failure['error']}", markup=False)
-    if len(failures) > _SHOWN:
-        out.print(f"... and {len(failures) - _SHOWN} more; --json lists all")
+    for failures_of_one in groups[:_SHOWN]:
+        state, error = failures_of_one[0]["state"], failures_of_one[0]["error"]
+        out.print(f"{len(failures_of_one)} {state}: {error}", markup=False)
+        examples = "; ".join(failure["varied"] for failure in failures_of_one[:_EXAMPLES])
+        more = ", ..." if len(failures_of_one) > _EXAMPLES else ""
+        out.print(f"  at {examples}{more}", markup=False)
+    if len(groups) > _SHOWN:
+        out.print(f"... and {len(groups) - _SHOWN} more reasons")
+    if failures:
+        out.print("--json lists every one of these cells with all settings")
+
+
+def _varied(grids: list[dict[str, Any]]) -> set[str]:
+    """Names of the settings that tell cells of these grids apart, the seed included."""
+    names = {name for grid in grids for kind in ("axes", "derived") for name in grid.get(kind, {})}
+    fixed = [grid.get("fixed", {}) for grid in grids]
+    names |= {name for some in fixed for name in some if any(other.get(name) != some[name] for other in fixed)}
+    return names | {"seed"}
+
+
+def _by_reason(failures: list[dict[str, str]]) -> list[list[dict[str, str]]]:
+    """Failures of one kind together, the most frequent first; reasons that differ in numbers only are one."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for failure in failures:
+        groups.setdefault((failure["state"], re.sub(r"[0-9]+([.][0-9]+)?", "#", failure["error"])), []).append(failure)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
 @click.command(name="export")

@@ -11,6 +11,8 @@ from memcap.cli.app import out, print_json
 from memcap.cli.shared_options import output_options
 
 F = TypeVar("F", bound=Callable[..., Any])
+TIME_IS_UP = 3
+"""Exit code of a run that its time limit ended with cells still to do; failed and lost cells make it 1."""
 
 
 def _run_options(function: F) -> F:
@@ -26,7 +28,9 @@ def _run_options(function: F) -> F:
         click.option("--scheduler", metavar="ADDRESS", help="A Dask cluster instead, such as tcp://host:8786."),
         click.option("--threads", type=int, default=1, show_default=True, help="Numeric threads in each process."),
         click.option("--memory-limit", metavar="SIZE", help="Most that a local process may use, such as '2 GiB'."),
-        click.option("--time-limit", type=float, metavar="SECONDS", help="Stop then; what was running is given back."),
+        click.option(
+            "--time-limit", type=float, metavar="SECONDS", help="Stop then, with exit code 3 if cells are left."
+        ),
         click.option("--tries", type=int, default=3, show_default=True, help="For a cell that ends its worker."),
         click.option("--retry-failed", is_flag=True, help="Compute failed cells again."),
         click.option("--fail-fast", is_flag=True, help="Stop at the first failed cell."),
@@ -43,7 +47,8 @@ def _run_options(function: F) -> F:
 def run(grid: str, store: str, as_json: bool, quiet: bool, **options: Any) -> int:
     """Compute the cells of GRID (a YAML file) that are not done yet.
 
-    Ctrl-C loses nothing.  Exit code 1 if a cell failed or was lost.
+    Ctrl-C loses nothing.  Exit code: 0 all done, 1 a cell failed or was lost, 2 wrong call, 3 the time limit left cells
+    to do, 130 interrupted.
 
     Example:
 
@@ -64,6 +69,9 @@ def run(grid: str, store: str, as_json: bool, quiet: bool, **options: Any) -> in
 @_run_options
 def resume(store: str, as_json: bool, quiet: bool, **options: Any) -> int:
     """Go on with every grid that was run in STORE: cells still to do and cells that were lost.
+
+    Exit code: 0 all done, 1 a cell failed or was lost, 2 wrong call, 3 the time limit left cells to do, 130
+    interrupted.
 
     Example:
 
@@ -95,6 +103,8 @@ def _tell(summary: Any, study: Any, as_json: bool, quiet: bool) -> int:
             out.print(
                 f"{before} failed in earlier runs and were left: --retry-failed computes them again", markup=False
             )
-        if not quiet and (summary.pending or summary.lost):
+        if not quiet and (summary.pending or summary.lost or summary.stopped):
             out.print(f"go on with: memcap study resume {study.name}", markup=False)
-    return 1 if summary.failed or summary.lost else 0
+    if summary.failed or summary.lost:
+        return 1
+    return TIME_IS_UP if summary.stopped == "time limit" else 0

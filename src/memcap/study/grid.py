@@ -31,11 +31,13 @@ from memcap.errors import ConfigurationError, nearest
 from memcap.study import measurements
 from memcap.study.axes import Scalar, expand
 from memcap.study.cell import Cell
+from memcap.study.exclusion import rule_for
 from memcap.study.expression import Expression
 from memcap.study.validation import explain
 from memcap.study.yaml_file import read_yaml
 
 MOST_CELLS = 2_000_000
+_TRIED = 2_000  # points looked at to say how refused cells can be excluded
 
 
 class Boundary(BaseModel):
@@ -147,12 +149,32 @@ class Grid:
             ConfigurationError: if the measurement refuses the settings; the message names the file and the point.
         """
         with _located(self.where):
-            settings: dict[str, Any] = {**self.model.fixed, **point}
-            for name, expression in self._derived.items():
-                settings[name] = expression.evaluate({**settings, "seed": seed})
+            settings = self._settings(point, seed)
             if self._excluded({**settings, "seed": seed}):
                 return None
             return measurements.make_cell(self.task, settings, seed)
+
+    def _settings(self, point: Mapping[str, Scalar], seed: int) -> dict[str, Any]:
+        settings: dict[str, Any] = {**self.model.fixed, **point}
+        for name, expression in self._derived.items():
+            settings[name] = expression.evaluate({**settings, "seed": seed})
+        return settings
+
+    def _explain_refusal(self, error: ConfigurationError) -> str:
+        """The measurement's own words and, if it refuses some cells only, how to leave them out."""
+        refused, accepted = [], []
+        step = 1 + math.prod(len(v) for v in self.axes.values()) // _TRIED
+        for point in itertools.islice(self.points(), 0, None, step):
+            settings = self._settings(point, self.seeds[0])
+            try:
+                if self.cell_at(point, self.seeds[0]) is not None:
+                    accepted.append(settings)
+            except ConfigurationError:
+                refused.append(settings)
+        if not refused or not accepted:
+            return str(error)
+        rule = rule_for(refused, accepted, list(self.axes))
+        return f"{error}; to leave such cells out, write under 'exclude': - {rule}"
 
     def points(self) -> Iterator[dict[str, Scalar]]:
         """All combinations of the axes' values, the last axis fastest."""
@@ -169,7 +191,10 @@ class Grid:
         found: dict[str, Cell] = {}
         for point in self.points():
             for seed in self.seeds:
-                cell = self.cell_at(point, seed)
+                try:
+                    cell = self.cell_at(point, seed)
+                except ConfigurationError as error:
+                    raise ConfigurationError(self._explain_refusal(error)) from None
                 if cell is not None:
                     found.setdefault(cell.identity, cell)
         if not found:

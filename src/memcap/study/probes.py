@@ -46,6 +46,8 @@ class Estimate:
         available_memory: of this machine now, bytes.
         probes: what was measured.
         obstacles: why the grid cannot run here as it is; empty if it can.
+        start_up: how many of the seconds are a new process's imports and compilation; a run without workers, or on a
+            machine that has read the libraries before, needs less.
     """
 
     cells: int
@@ -56,10 +58,16 @@ class Estimate:
     available_memory: int
     probes: tuple[Probe, ...]
     obstacles: tuple[str, ...]
+    start_up: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 worker``, ``2 workers``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size_of(cell: Cell) -> float:
@@ -104,10 +112,11 @@ def estimate(
     seconds = start_up + _total(cells, probes) * to_run / len(cells) / workers
     memory = max((p.memory for p in probes), default=0) * workers
     if memory > available:
-        obstacles.append(f"{workers} workers need {memory / 2**30:.2f} GiB, {available / 2**30:.2f} GiB are free")
+        need = f"{counted(workers, 'worker')} need{'s' if workers == 1 else ''} {memory / 2**30:.2f} GiB"
+        obstacles.append(f"{need}, {available / 2**30:.2f} GiB are free")
     if time_limit is not None and seconds > time_limit:
         obstacles.append(f"about {seconds:.0f} s of work do not fit a time limit of {time_limit:.0f} s")
-    return Estimate(len(cells), to_run, workers, seconds, memory, available, tuple(probes), tuple(obstacles))
+    return Estimate(len(cells), to_run, workers, seconds, memory, available, tuple(probes), tuple(obstacles), start_up)
 
 
 def _probe(chosen: Sequence[Cell], limit: int, patience: float) -> tuple[list[Probe], float, list[str]]:
@@ -131,6 +140,8 @@ def _probe(chosen: Sequence[Cell], limit: int, patience: float) -> tuple[list[Pr
             if number == 0:
                 start_up = time.monotonic() - began
             else:
+                if number == 1:
+                    start_up = max(0.0, start_up - outcome.seconds)  # the first cell counts among the cells
                 probes.append(Probe({**cell.settings, "seed": cell.seed}, outcome.seconds, outcome.peak_memory))
     finally:
         pool.shutdown(cancel_futures=True)

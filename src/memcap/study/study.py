@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -135,6 +136,10 @@ class Study(Fitting):
         limits = Limits(tries=tries, fail_fast=fail_fast, time_limit=time_limit)
         backends.check(workers=workers, tries=tries, time_limit=time_limit, memory_limit=memory_limit)
         began = time.monotonic()
+        if memory_limit is not None and workers:
+            from memcap.study.baseline import refuse_small_limit
+
+            refuse_small_limit(grid.task, backends.bytes_of(memory_limit), threads)
         boundary = grid.boundary
         cells = [] if boundary else grid.cells
         self._remember(grid)
@@ -154,7 +159,9 @@ class Study(Fitting):
             summary = driver.run(schedule, before)
         states = self.store.states()
         pending = sum(states.get(c.identity) is State.PENDING for c in cells)
-        return RunSummary(**{**summary.to_dict(), "pending": pending, "seconds": time.monotonic() - began})
+        early = summary.stopped if boundary or pending or summary.stopped != "time limit" else ""
+        last = {"pending": pending, "seconds": time.monotonic() - began, "stopped": early}
+        return RunSummary(**{**summary.to_dict(), **last})
 
     def resume(self, **options: Any) -> RunSummary:
         """Go on with every grid that was run in this study: *pending* and *lost* cells; options as for ``run``.
@@ -173,6 +180,7 @@ class Study(Fitting):
         total = RunSummary()
         for keys in grids:
             if left is not None and (left := left - total.seconds) <= 0:
+                total = replace(total, stopped="time limit")
                 break
             summary = self.run(Grid(where=f"grid in {self.name}", **keys), time_limit=left, **options).to_dict()
             merged = {n: v + summary[n] for n, v in total.to_dict().items() if n != "stopped"}
