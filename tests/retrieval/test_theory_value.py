@@ -81,6 +81,18 @@ def test_orthonormal_first_step_by_enumeration_and_by_gaussians_agree():
     assert orthogonal_law._first_step_gaussian(40_000, 32, 600) == pytest.approx(exact, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("v", "length", "n"), [(32, 2, 100), (128, 4, 300), (64, 8, 1500), (64, 16, 256)], ids="{}".format
+)
+def test_orthonormal_fresh_sequences_under_uniform_attention(v, length, n):
+    task = memcap.RetrievalTask(
+        vocabulary=v, length=length, samples=n, dimension=v + 1, embeddings="orthogonal", attention="uniform"
+    )
+    recalls = [memcap.simulate(task, seed=s, test_samples=4000).recall for s in range(12)]
+    close(predict(task).recall, recalls, 0.008)
+    assert np.isnan(orthogonal_law.fresh_uniform_recall(quadrature.label_count(n, v), v, 4 * v))
+
+
 def test_orthonormal_value_step_is_coverage():
     counts = quadrature.label_count(100, 64)
     found = orthogonal_law.value_step_recall(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import ndtr
 
 from memcap.retrieval import quadrature
+from memcap.retrieval.orthogonal_law import fresh_uniform_recall
 from memcap.retrieval.task import RetrievalTask
 
 
@@ -17,6 +20,11 @@ def fresh_recall_uniform(task: RetrievalTask) -> float:
 
     Source: derived here: docs/theory/retrieval.md, "The first step alone".
     """
+    if task.embeddings == "orthogonal" and task.data == "empirical":
+        counts = quadrature.label_count(task.samples, task.vocabulary, 15)
+        discrete = fresh_uniform_recall(counts, task.vocabulary, task.length)
+        if not math.isnan(discrete):
+            return discrete
     v, ell, d, keep = task.vocabulary, task.length, task.dimension, 1.0 - task.label_noise
     present = v * -np.expm1(ell * np.log1p(-1.0 / v))  # distinct tokens of a sequence
     if task.data == "population":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 from scipy.stats import binom, poisson
 
 from memcap.retrieval import quadrature
 
 _TABLE = 20_000_000  # cells of (label count) x (token count) that are still enumerated
 _TAIL = 1e-12
+_MOSTLY = 0.7  # share of sequences without three of a kind from which on they stand for all
 
 Cdf = Float[np.ndarray, " k"]
 
@@ -70,6 +73,58 @@ def _first_step_gaussian(samples: int, vocabulary: int, length: int) -> float:
     z = (right[..., None] - rate) / np.sqrt(np.maximum(rate, 1e-300))
     below = ndtr(z) @ n_weight
     return float(n_weight @ (np.exp((vocabulary - 1) * np.log(np.maximum(below, 1e-300))) @ x_weight))
+
+
+def fresh_uniform_recall(counts: quadrature.Rule, vocabulary: int, length: int) -> float:
+    """Recall of fresh sequences under uniform attention with orthonormal embeddings: a race of the sequence's counts.
+
+    Of a sequence R tokens stand twice and S once.  A label's logit is k = k1 + 2 k2, k1 | n ~ Poisson(n (L-1) S/V), k2
+    the same with R, from its own n; the label of a token in the sequence has n more, twice for the R.
+    Three of a kind are left out.
+
+    Args:
+        counts: rule for a label's count n.
+        vocabulary: V.
+        length: L.
+
+    Returns:
+        The recall; nan where sequences hold mostly tokens that stand three times, or counts are too large to enumerate.
+
+    Source: derived here: docs/theory/retrieval.md, "Orthonormal embeddings".
+    """
+    v, ell = vocabulary, length
+    n, n_weight = counts
+    top = int(float((2 * n + n * ell * ell / v + 12 * np.sqrt(n * (2 + ell * ell / v))).max())) + 20
+    chances = [_twice(r, v, ell) for r in range(min(ell // 2, v) + 1)]
+    if sum(chances) < _MOSTLY or top * len(n) > _TABLE / 100:
+        return math.nan
+    k, total = np.arange(top + 1), 0.0
+    for twice, chance in enumerate(chances):
+        once = ell - 2 * twice
+        if chance < 1e-4 or once + twice > v:
+            continue
+        laws = np.zeros((3, top + 1))  # of labels whose token is absent, stands once, stands twice
+        for count, weight in zip(n, n_weight, strict=True):
+            double = np.zeros(top + 1)
+            double[::2] = poisson.pmf(k[: (top + 2) // 2], count * (ell - 1) * twice / v)
+            noise = np.convolve(poisson.pmf(k, count * (ell - 1) * once / v), double)[: top + 1]
+            own = round(float(count))
+            laws += weight * np.stack([np.concatenate([np.zeros(m * own), noise])[: top + 1] for m in (0, 1, 2)])
+        below = np.minimum(np.cumsum(laws, axis=1), 1.0)[:, :-1]
+        rivals = below[0] ** (v - once - twice) * below[1] ** max(once - 1, 0) * below[2] ** max(twice - 1, 0)
+        single = float(laws[1, 1:] @ (rivals * below[2] ** min(twice, 1)))
+        pair = float(laws[2, 1:] @ (rivals * below[1] ** min(once, 1)))
+        total += chance * (once * single + 2 * twice * pair) / ell
+    return total / sum(chances)
+
+
+def _twice(pairs: int, v: int, length: int) -> float:
+    """Chance that of L uniform tokens ``pairs`` stand twice and all others once."""
+    others = length - 2 * pairs
+    if others + pairs > v:
+        return 0.0
+    ways = gammaln(length + 1) - pairs * math.log(2) - gammaln(pairs + 1) - gammaln(others + 1)
+    return float(np.exp(ways + gammaln(v + 1) - gammaln(v - others - pairs + 1) - length * math.log(v)))
 
 
 def value_step_recall(
