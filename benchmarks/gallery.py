@@ -1,6 +1,6 @@
 """The README's picture from a record of ``memcap reproduce sqrt-law --out``.
 
-memcap reproduce sqrt-law --out docs/gallery/sqrt-law.json
+memcap reproduce sqrt-law --scale full --out docs/gallery/sqrt-law.json
 python -m benchmarks gallery
 """
 
@@ -44,7 +44,7 @@ def table(record: dict[str, object], classes: int = 2) -> pd.DataFrame:
 def main() -> None:
     source = GALLERY / "sqrt-law.json"
     if not source.exists():
-        raise SystemExit(f"{source} is missing; make it with: memcap reproduce sqrt-law --out {source}")
+        raise SystemExit(f"{source} is missing; make it with: memcap reproduce sqrt-law --scale full --out {source}")
     record = json.loads(source.read_text(encoding="utf-8"))
     figure = law_chart(
         table(record),
