@@ -42,6 +42,19 @@ def test_a_curve_is_printed_and_drawn(memcap_cli, tmp_path, suffix, start):
     assert path.read_bytes().lstrip()[:20].startswith(start)
 
 
+def test_a_curve_of_theory_alone_has_no_legend_for_points(memcap_cli):
+    found = memcap_cli("predict", "-V", 32, "-L", 4, "-d", 24, "--curve", "samples=50..2000:3", "--seeds", 0)
+    assert "· predicted" in found.out
+    assert "simulated" not in found.out
+
+
+def test_help_says_what_only_simulate_runs(memcap_cli):
+    for verb in ("predict", "critical"):
+        text = " ".join(memcap_cli(verb, "--help").out.split())
+        assert "(above 1: only simulate)" in text
+        assert "(only simulate)" in text
+
+
 def test_a_curve_in_json_has_intervals_around_its_points(memcap_cli):
     rows = memcap_cli(
         "predict", "-V", 32, "-L", 4, "-d", 24, "--curve", "samples=50..2000:3", "--seeds", 3, "--json"
@@ -104,6 +117,7 @@ def test_critical_out_of_reach_exits_with_1(memcap_cli):
     found = memcap_cli("critical", "-V", 64, "-L", 16, "-d", 4)
     assert found.code == 1
     assert "no samples reaches recall 0.5" in found.out
+    assert "(however many)" in found.out
     assert memcap_cli("critical", "-V", 64, "-L", 16, "-d", 4, "--json").json["value"] is None
 
 

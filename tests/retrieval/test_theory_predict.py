@@ -168,7 +168,12 @@ WARNED = [
     ({"attention": "soft"}, "sharp softmax"),
     ({"attention": "uniform"}, "about 1/length"),
     ({"vocabulary": 8}, "rough here"),
-    ({"label_noise": 0.2}, "label noise"),
+    ({"label_noise": 0.6, "samples": 300, "dimension": 100}, "up to 0.07 too high"),
+    ({"attention": "uniform", "trigger_in_value": True}, "up to 0.06 too high"),
+    (
+        {"vocabulary": 64, "length": 256, "samples": 256, "dimension": 65, "embeddings": "orthogonal"},
+        "up to 0.2 too high",
+    ),
     ({"dimension": 128, "samples": 500}, "discrete counts"),
 ]
 

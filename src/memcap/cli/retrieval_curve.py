@@ -90,5 +90,6 @@ def picture(
     margin = " " * (len(tick(0)) + 1)
     first, last = f"{values[0]:,}", f"{values[-1]:,}"
     axis = first + name.center(COLUMNS - len(first) - len(last)) + last
-    below = [f"{margin}└" + "─" * COLUMNS, f"{margin} {axis}", f"{margin} · predicted   ● simulated"]
+    legend = "   ".join(["· predicted"] * bool(known) + ["● simulated"] * any(p is not None for p in simulated))
+    below = [f"{margin}└" + "─" * COLUMNS, f"{margin} {axis}", f"{margin} {legend}"]
     return "\n".join([*lines, *below])

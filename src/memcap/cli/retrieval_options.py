@@ -48,8 +48,15 @@ def task_options(function: F) -> F:
         click.option("--activation", metavar="NAME", help="relu | gelu | tanh | he2 | h1+h2 …  [default: relu]"),
         click.option("--embeddings", metavar="NAME", help="gaussian | sphere | orthogonal.  [default: gaussian]"),
         click.option("--trigger-in-value/--no-trigger-in-value", default=None, help="Trigger also in the value path?"),
-        click.option("--frequencies", metavar="F", help="uniform | zipf | a Zipf exponent.  [default: uniform]"),
-        click.option("--facts", "-K", type=COUNT, help="K: facts asked for in every sequence.  [default: 1]"),
+        click.option(
+            "--frequencies", metavar="F", help="uniform | zipf | a Zipf exponent (only simulate).  [default: uniform]"
+        ),
+        click.option(
+            "--facts",
+            "-K",
+            type=COUNT,
+            help="K: facts asked for in every sequence (above 1: only simulate).  [default: 1]",
+        ),
         click.option("--label-noise", type=float, metavar="P", help="Chance of a random training label.  [default: 0]"),
         click.option("--attention", metavar="NAME", help="hard | soft | uniform | oracle.  [default: hard]"),
         click.option("--data", metavar="NAME", help="empirical | population (infinite data).  [default: empirical]"),

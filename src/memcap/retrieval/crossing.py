@@ -60,6 +60,10 @@ def check_solve_for(name: str) -> None:
         )
 
 
+ENDLESS = 2**40
+"""A size from which on a limit is reported as one, not as a number."""
+
+
 def check_variable(task: RetrievalTask, solve_for: str) -> None:
     """Refuse a variable that the task cannot be solved for.
 
@@ -185,7 +189,8 @@ def _logit(p: float) -> float:
 
 
 def _out_of_reach(task: RetrievalTask, variable: str, level: float, best: float, at: int) -> str:
-    reason = f"the most {variable} can do is {best:.3g} (at {variable} = {at}), below {level:g}"
+    where = f"however {'many' if variable == 'samples' else 'large'}" if at >= ENDLESS else f"at {variable} = {at:,}"
+    reason = f"the most {variable} can do is {best:.3g} ({where}), below {level:g}"
     if task.attention == "uniform":
         return reason + "; under uniform attention nothing marks the right token: ask for clean_recall instead"
     try:
