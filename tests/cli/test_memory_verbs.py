@@ -230,7 +230,8 @@ def test_a_memory_without_certificate_is_not_certified(memcap_cli, memory, citie
 
 def test_no_label_of_a_keyless_memory_is_not_called_unknown(memcap_cli, tmp_path):
     keys = np.random.default_rng(3).choice(5000, 100, replace=False).tolist()
-    memory = memcap.build(memcap.SequenceData.from_arrays(keys, ["abcde"[k % 5] for k in keys]))
+    data = memcap.SequenceData.from_arrays(keys, ["abcde"[k % 5] for k in keys])
+    memory = memcap.build(data, weights="exact", selector="step")
     none = [k for k, label in enumerate(memory.predict(np.arange(max(keys)))) if label is None]
     assert none, "some stranger has no label"
     memory.save(tmp_path / "m")

@@ -219,10 +219,14 @@ def test_widths():
         (
             {"keys": np.array([4, 2**60, 5])},
             PrecisionError,
-            r"keyless exact memories are below 2\^60, got 1152921504606846976; "
-            "use weights='int64' or method='keyed', or renumber them",
+            r"keys that an exact memory hashes are below 2\^60, got 1152921504606846976; "
+            "use weights='int64' or method='keyed' or selector='interpolator', which hash nothing, or renumber them",
         ),
-        ({"keys": np.array([4, 2**63 - 1, 5])}, PrecisionError, "; use method='keyed', or renumber them"),
+        (
+            {"keys": np.array([4, 2**63 - 1, 5])},
+            PrecisionError,
+            "; use method='keyed' or selector='interpolator', which hash nothing, or renumber them",
+        ),
         ({"labels": np.array([0, 1, 3])}, DataError, r"labels must be in \[0, 3\), got 3"),
         ({"labels": np.array([0, 1])}, DataError, "one label per key, got 3 keys and 2 labels"),
         ({"keys": np.array([], dtype=int), "labels": np.array([], dtype=int)}, DataError, "nothing to memorise"),

@@ -39,10 +39,11 @@ def test_a_memory_of_sequences_as_onnx(tmp_path, per_position):
         memory.to_plain_mlp()
 
 
-def test_a_memory_of_keys_as_a_perceptron_of_width_four():
+@pytest.mark.parametrize("classes", [2, 7])
+def test_a_memory_of_keys_as_a_perceptron_of_width_four(classes):
     rng = np.random.Generator(np.random.Philox(4))
     keys = rng.choice(10**6, 120, replace=False)
-    data = SequenceData.from_arrays(keys[:, None].tolist(), rng.integers(0, 2, size=120).tolist())
+    data = SequenceData.from_arrays(keys[:, None].tolist(), rng.integers(0, classes, size=120).tolist())
     memory = build(data, weights="exact", selector="step")
     for mlp in (memory.to_plain_mlp(neurons=2), memory.to_plain_mlp(data, neurons=2)):
         assert mlp.width == 4

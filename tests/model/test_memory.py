@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -343,3 +346,29 @@ def test_a_module_of_one_token_vectors_reads_both_shapes(weights):
         module(torch.full((1, 4), torch.nan))
     with pytest.raises(DomainError, match="one key a row|far outside|outside the region"):
         module(torch.full((1, 1, 4), 1e30))
+
+
+def test_wrong_kinds_of_arguments_are_refused():
+    """Without the run-time checks of the tests, as a user calls it."""
+    script = """
+import memcap
+data = memcap.SequenceData.from_arrays([1, 2, 3], [0, 1, 0])
+for call in (
+    lambda: memcap.build(data, weights="exact", reject_bits=1.5),
+    lambda: memcap.build(data, bits="3"),
+    lambda: memcap.build(data, max_depth=True),
+    lambda: memcap.build([[1]]),
+):
+    try:
+        call()
+    except memcap.MemcapError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "reject_bits must be a whole number, got 1.5",
+        "bits must be a whole number, got '3'",
+        "max_depth must be a whole number, got True",
+        "expected SequenceData (memcap.read_sequences or memcap.SequenceData.from_arrays), got list",
+    ]

@@ -28,7 +28,12 @@ FORMATS = {"onnx": ".onnx", "mlp": ".json", "state": ".safetensors"}
     "by default what the suffix says: .onnx, .json, .safetensors.",
 )
 @click.option("--data", metavar="FILE", help="Data to ask the exported file for; it is kept only if all is right.")
-@click.option("--neurons", type=int, metavar="N", help="mlp: most neurons a layer adds (2: constant width 4 or 5).")
+@click.option(
+    "--neurons",
+    type=int,
+    metavar="N",
+    help="mlp: most neurons a layer adds (2: width 4 for a memory built with --selector step, more for others).",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @data_options
 @output_options

@@ -57,7 +57,8 @@ def check_items(
     if hashed and largest >= LARGEST_KEY:
         also = "weights='int64' or " if largest <= widest_key("int64") else ""
         raise PrecisionError(
-            f"keys of keyless exact memories are below 2^60, got {largest}; use {also}method='keyed', or renumber them"
+            f"keys that an exact memory hashes are below 2^60, got {largest}; use {also}method='keyed' or "
+            "selector='interpolator', which hash nothing, or renumber them"
         )
     low, high = int(labels.min()), int(labels.max())
     if low < 0 or high >= classes:

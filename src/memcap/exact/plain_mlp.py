@@ -122,7 +122,7 @@ def to_plain_mlp(network: Network, rows: Rows | Sequence[int] | None = None, *, 
         rows: keys the perceptron must be exact for.  Without them it is exact for every key in range, by the static
             ranges of the channels, which may need a few more biases.
         neurons: split wide blocks so that at most this many neurons (and those that must see the same state) share a
-            layer: 2 gives width 4 for the step selector with two classes, 5 with more.
+            layer: with 2 the width does not grow with the items: 4 for the step selector, more for others.
 
     Raises:
         ConfigurationError: for a network with attention.

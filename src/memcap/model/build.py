@@ -23,6 +23,7 @@ from memcap.exact.evaluate import evaluate
 from memcap.exact.network import Network
 from memcap.model.header import Header
 from memcap.model.memory import Memory
+from memcap.random import stream_key
 
 WEIGHTS = ("float64", "float32", "int64", "exact")
 TOO_NARROW = {"float16": 2**11, "bfloat16": 2**8}
@@ -50,7 +51,8 @@ def build(
 
     Args:
         data: from `memcap.read_sequences` or `SequenceData.from_arrays`.
-        weights: ``float64`` | ``float32`` | ``int64`` | ``exact`` (integers of any size, fewest parameters).
+        weights: ``float64`` | ``float32`` | ``int64`` | ``exact`` (the weights are integers of any size; fewest
+            parameters).  Keys and token ids are below 2^62 in any case, those that are hashed below 2^60.
         method: ``keyless`` (smallest; unknown items get an arbitrary label) or ``keyed`` (stores keys; unknown items
             get None; exact weights only).
         selector: ``auto`` takes the smallest; floats: ``packed``; exact: ``step``, ``ramp``, ``bucket``, ``packed``;
@@ -83,6 +85,9 @@ def build(
     >>> memcap.build(data).predict([[2, 1]])
     ['b']
     """
+    numbers = {"bits": bits, "words": words, "max_depth": max_depth, "reject_bits": reject_bits}
+    _check_call(data, numbers)
+    stream_key(seed, "build")  # refuses what is no seed, also where nothing is drawn
     if weights in TOO_NARROW:
         raise PrecisionError(
             f"{weights} holds every integer only up to {TOO_NARROW[weights]}; hash states and words need at least 24 "
@@ -136,6 +141,18 @@ def build(
                 f"memcap, please report it (data {data.content_hash[:16]}, seed {seed})"
             )
     return memory
+
+
+def _check_call(data: object, numbers: dict[str, Any]) -> None:
+    """Refuse what is no data, and options that are no whole number."""
+    if not isinstance(data, SequenceData):
+        raise ConfigurationError(
+            "expected SequenceData (memcap.read_sequences or memcap.SequenceData.from_arrays), got "
+            f"{type(data).__name__}"
+        )
+    for name, value in numbers.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer)):
+            raise ConfigurationError(f"{name} must be a whole number, got {value!r}")
 
 
 def _on_keys(items: KeyItems, data: SequenceData, options: KeyOptions, progress: Progress | None) -> Construction:

@@ -161,8 +161,8 @@ class Memory:
         Args:
             data: the items it must be exact for; by default what the memory was built from.  A loaded memory without
                 ``data`` is converted for every key in range.
-            neurons: most neurons a layer adds to the carried channels; 2 gives the step selector constant width 4 (5
-                with more than two classes).
+            neurons: most neurons a layer adds to the carried channels; with 2 the width does not grow with the items:
+                4 for exact memories with the step selector, more for others.
 
         Raises:
             ConfigurationError: for a memory of sequences.
