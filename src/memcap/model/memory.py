@@ -209,6 +209,10 @@ class Memory:
         padded[:, : tokens.shape[1]] = tokens
         return padded
 
+    def classes_of(self, data: SequenceData) -> NDArray[np.int64]:
+        """The class this memory gives every item of ``data``: (rows, 1) or (rows, length); negative for no label."""
+        return self._classes(self.tokens_of(data))
+
     def check_fits(self, data: SequenceData) -> None:
         """Raise `DataError` unless ``data`` speaks this memory's language."""
         header = self.header
@@ -246,11 +250,19 @@ class Memory:
         Args:
             labels: new labels, one per item in the order of the data, or the relabelled data.
             data: the data this memory was built from; needed after `load`, which does not keep it.
+
+        Raises:
+            DataError: if the data are not the items of this memory, or the labels do not fit them.
+            ConfigurationError: if a loaded memory is given neither.
         """
         from memcap.model.build import relabelled
+        from memcap.model.same_items import require_same_items
 
         source = data if data is not None else self.data
+        if data is not None:
+            require_same_items(self, data)
         if isinstance(labels, SequenceData):
+            require_same_items(self, labels)
             return relabelled(self, labels)
         if source is None:
             raise ConfigurationError("a loaded memory does not hold its data: call relabel(labels, data=data)")
