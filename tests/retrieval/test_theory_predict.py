@@ -159,6 +159,7 @@ def test_recall_grows_with_samples_and_dimension_and_falls_with_length(v, length
 
 
 WARNED = [
+    ({"trigger_in_value": True, "vocabulary": 41, "samples": 135, "dimension": 42}, "up to 0.03 too low"),
     ({"embeddings": "sphere"}, "up to 0.04 too low"),
     ({"embeddings": "sphere", "dimension": 24}, "up to 0.08 too low"),
     ({"width": 64}, "fewer neurons than twice the dimensions"),

@@ -40,6 +40,8 @@ def warnings_for(task: RetrievalTask, result: Outcome, regime: str) -> tuple[str
             "0.08 too low (d < 48: attention success up to 0.04, the value step the rest)" if small else "0.04 too low"
         )
         found.append(f"unit-norm embeddings: recall is predicted up to {size}")
+    if task.trigger_in_value and task.vocabulary < 64 and task.embeddings == "gaussian":
+        found.append("trigger in the value path, vocabulary < 64: recall is predicted up to 0.03 too low")
     if task.dimension < 8 or task.vocabulary < 16:
         found.append(
             "dimension < 8 or vocabulary < 16: Gaussian limits are rough here; the size of the error is not known"
