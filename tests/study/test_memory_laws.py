@@ -67,7 +67,7 @@ def test_random_data_is_distinct_and_repeatable():
 
 
 def test_a_depth_that_cannot_be_kept_is_reported():
-    found = measure({"series": "depth", "weights": "exact", "classes": 2, "items": 300, "max_depth": 3})
+    found = measure({"series": "depth", "weights": "exact", "classes": 2, "items": 300, "max_depth": 1})
     assert "reason" in found
     assert "parameters" not in found
 
